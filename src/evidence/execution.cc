@@ -1,0 +1,134 @@
+#include "evidence/execution.h"
+
+#include <array>
+#include <utility>
+
+#include "base/crypto.h"
+
+namespace expanse::evidence {
+namespace {
+
+constexpr std::array<std::string_view, 5> kSources = {"", "slurm", "kubernetes", "nomad", "host"};
+constexpr std::array<std::string_view, 7> kStatuses = {"", "queued", "running", "succeeded", "failed", "cancelled", "unknown"};
+constexpr std::array<std::string_view, 7> kOutcomes = {"", "success", "failure", "cancelled", "timeout", "out_of_memory", "unknown"};
+
+template <typename Enum, std::size_t N>
+std::optional<Enum> ParseName(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (std::size_t i = 1; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+template <typename T>
+void Take(std::optional<T>& known, const std::optional<T>& seen) {
+  if (seen) known = seen;
+}
+template <typename T>
+void TakeNonEmpty(T& known, const T& seen) {
+  if (!seen.empty()) known = seen;
+}
+
+void MergeResources(Resources& known, const Resources& seen) {
+  Take(known.cpu_cores, seen.cpu_cores);
+  Take(known.memory_bytes, seen.memory_bytes);
+  Take(known.gpu_count, seen.gpu_count);
+  TakeNonEmpty(known.gpu_type, seen.gpu_type);
+  Take(known.node_count, seen.node_count);
+  Take(known.task_count, seen.task_count);
+  Take(known.walltime_s, seen.walltime_s);
+  TakeNonEmpty(known.tres, seen.tres);
+}
+
+void MergeUsage(Usage& known, const Usage& seen) {
+  Take(known.cpu_s, seen.cpu_s);
+  Take(known.cpu_user_s, seen.cpu_user_s);
+  Take(known.cpu_system_s, seen.cpu_system_s);
+  if (seen.memory_peak_bytes) {
+    known.memory_peak_bytes = seen.memory_peak_bytes;
+    known.memory_peak_basis = seen.memory_peak_basis;
+  }
+  Take(known.io_read_bytes, seen.io_read_bytes);
+  Take(known.io_write_bytes, seen.io_write_bytes);
+  Take(known.oom_kills, seen.oom_kills);
+}
+
+// Where a run stands and how it got there; taken over as a whole or not at all.
+void MergeState(Execution& known, const Execution& seen) {
+  const bool restarted = seen.restart_count > known.restart_count;
+  const bool backwards = IsTerminal(known.status) && !IsTerminal(seen.status);
+  if (backwards && !restarted) return;
+  if (restarted) {
+    known.restart_count = seen.restart_count;
+    known.started_at.reset();
+    known.ended_at.reset();
+    known.exit_code.reset();
+    known.signal.reset();
+    known.outcome = Outcome::kUnspecified;
+  }
+  if (seen.status != ExecutionStatus::kUnspecified) known.status = seen.status;
+  if (seen.outcome != Outcome::kUnspecified) known.outcome = seen.outcome;
+  TakeNonEmpty(known.native_state, seen.native_state);
+  TakeNonEmpty(known.native_reason, seen.native_reason);
+  Take(known.exit_code, seen.exit_code);
+  Take(known.signal, seen.signal);
+}
+
+}  // namespace
+
+std::string_view Name(SourceType type) { return kSources[static_cast<std::size_t>(type)]; }
+std::string_view Name(ExecutionStatus status) { return kStatuses[static_cast<std::size_t>(status)]; }
+std::string_view Name(Outcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
+std::optional<SourceType> ParseSourceType(std::string_view name) { return ParseName<SourceType>(kSources, name); }
+std::optional<ExecutionStatus> ParseStatus(std::string_view name) { return ParseName<ExecutionStatus>(kStatuses, name); }
+std::optional<Outcome> ParseOutcome(std::string_view name) { return ParseName<Outcome>(kOutcomes, name); }
+
+bool IsTerminal(ExecutionStatus status) {
+  return status == ExecutionStatus::kSucceeded || status == ExecutionStatus::kFailed ||
+         status == ExecutionStatus::kCancelled;
+}
+
+std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key) {
+  std::string input(compute_id);
+  input += '\0';
+  input += Name(key.source_type);
+  input += '\0';
+  input += key.identity;
+  std::string raw = base::Sha256(input).substr(0, 16);
+  raw[6] = static_cast<char>(0x80 | (raw[6] & 0x0F));
+  raw[8] = static_cast<char>(0x80 | (raw[8] & 0x3F));
+  std::string text = base::HexEncode(raw);
+  for (std::size_t dash : {20U, 16U, 12U, 8U}) text.insert(dash, 1, '-');
+  return text;
+}
+
+Execution Merge(Execution known, const Execution& seen) {
+  MergeState(known, seen);
+  if (seen.source_type != SourceType::kUnspecified) known.source_type = seen.source_type;
+  TakeNonEmpty(known.native_id, seen.native_id);
+  TakeNonEmpty(known.parent_native_id, seen.parent_native_id);
+  TakeNonEmpty(known.name, seen.name);
+  TakeNonEmpty(known.user, seen.user);
+  TakeNonEmpty(known.account, seen.account);
+  TakeNonEmpty(known.queue, seen.queue);
+  TakeNonEmpty(known.qos, seen.qos);
+  TakeNonEmpty(known.comment, seen.comment);
+  TakeNonEmpty(known.working_directory, seen.working_directory);
+  TakeNonEmpty(known.command, seen.command);
+  TakeNonEmpty(known.nodes, seen.nodes);
+  for (const auto& [key, value] : seen.labels) known.labels[key] = value;
+  Take(known.submitted_at, seen.submitted_at);
+  Take(known.started_at, seen.started_at);
+  Take(known.ended_at, seen.ended_at);
+  MergeResources(known.requested, seen.requested);
+  MergeResources(known.allocated, seen.allocated);
+  MergeUsage(known.used, seen.used);
+  TakeNonEmpty(known.stdout_path, seen.stdout_path);
+  TakeNonEmpty(known.stderr_path, seen.stderr_path);
+  TakeNonEmpty(known.bundle_hash, seen.bundle_hash);
+  TakeNonEmpty(known.capture_notes, seen.capture_notes);
+  Take(known.updated_at, seen.updated_at);
+  return known;
+}
+
+}  // namespace expanse::evidence

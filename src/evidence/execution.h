@@ -1,0 +1,113 @@
+// One run of a workload as everybody between collector and store sees it. Plain data; protobuf stays
+// at the edges (evidence/wire.h). An absent optional is "unknown", never zero.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+
+namespace expanse::evidence {
+
+enum class SourceType : std::uint8_t { kUnspecified, kSlurm, kKubernetes, kNomad, kHost };
+enum class ExecutionStatus : std::uint8_t { kUnspecified, kQueued, kRunning, kSucceeded, kFailed, kCancelled, kUnknown };
+enum class Outcome : std::uint8_t { kUnspecified, kSuccess, kFailure, kCancelled, kTimeout, kOutOfMemory, kUnknown };
+
+// Command-line spellings: "slurm", "failed", "out_of_memory". Unspecified is "".
+std::string_view Name(SourceType type);
+std::string_view Name(ExecutionStatus status);
+std::string_view Name(Outcome outcome);
+std::optional<SourceType> ParseSourceType(std::string_view name);
+std::optional<ExecutionStatus> ParseStatus(std::string_view name);
+std::optional<Outcome> ParseOutcome(std::string_view name);
+// True for succeeded, failed and cancelled: nothing further happens to this run.
+bool IsTerminal(ExecutionStatus status);
+
+struct Resources {
+  std::optional<double> cpu_cores;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint32_t> gpu_count;
+  std::string gpu_type;
+  std::optional<std::uint32_t> node_count;
+  std::optional<std::uint32_t> task_count;
+  std::optional<std::int64_t> walltime_s;
+  std::string tres;  // as the scheduler writes it
+  bool operator==(const Resources&) const = default;
+};
+
+struct Usage {
+  std::optional<double> cpu_s;
+  std::optional<double> cpu_user_s;
+  std::optional<double> cpu_system_s;
+  std::optional<std::uint64_t> memory_peak_bytes;
+  std::string memory_peak_basis;  // "cgroup_peak", "sampled", "rss", "rusage"
+  std::optional<std::uint64_t> io_read_bytes;
+  std::optional<std::uint64_t> io_write_bytes;
+  std::optional<std::uint64_t> oom_kills;
+  bool operator==(const Usage&) const = default;
+};
+
+// How an execution is recognised again; unique within its compute.
+struct ExecutionKey {
+  SourceType source_type = SourceType::kUnspecified;
+  std::string identity;  // never reused by the scheduler
+  bool operator==(const ExecutionKey&) const = default;
+};
+
+// The id of an execution: a UUID (version 8, RFC 9562) made from SHA-256 over compute, source and
+// identity, so that every part of the system derives the same one without a look-up.
+std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key);
+
+struct Execution {
+  std::string execution_id;
+  std::string compute_id;
+  SourceType source_type = SourceType::kUnspecified;
+  std::string native_id;
+  std::string parent_native_id;
+  std::uint32_t restart_count = 0;
+
+  // Byte-exact: whatever the scheduler or the user wrote, also where it is not UTF-8.
+  std::string name;
+  std::string user;
+  std::string account;
+  std::string queue;
+  std::string qos;
+  std::string comment;
+  std::string working_directory;
+  std::vector<std::string> command;
+  std::vector<std::string> nodes;
+  std::map<std::string, std::string> labels;
+
+  ExecutionStatus status = ExecutionStatus::kUnspecified;
+  Outcome outcome = Outcome::kUnspecified;
+  std::string native_state;
+  std::string native_reason;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> signal;
+
+  std::optional<base::WallTime> submitted_at;
+  std::optional<base::WallTime> started_at;
+  std::optional<base::WallTime> ended_at;
+
+  Resources requested;
+  Resources allocated;
+  Usage used;
+
+  std::string stdout_path;
+  std::string stderr_path;
+  std::string bundle_hash;
+  std::vector<std::string> capture_notes;
+  std::optional<base::WallTime> updated_at;
+  bool operator==(const Execution&) const = default;
+};
+
+// What is known after a further observation: fields that `seen` sets replace those of `known`, absent
+// ones leave them. A terminal status never goes back to queued or running (an old observation that
+// arrives late), unless `seen` has a higher restart count.
+Execution Merge(Execution known, const Execution& seen);
+
+}  // namespace expanse::evidence
