@@ -25,7 +25,7 @@ struct ProcessOptions {
 };
 
 struct ProcessOutcome {
-  int exit_code = -1;  // -1 when a signal ended it
+  int exit_code = -1;  // -1 when a signal ended it, or when not even SIGKILL did (stuck in the kernel)
   int signal = 0;
   bool timed_out = false;
   bool truncated = false;
@@ -34,7 +34,10 @@ struct ProcessOutcome {
   std::chrono::microseconds cpu{};  // user + system time it cost
 };
 
-// Blocks until the program ended. Fails only when it could not be started.
+// Blocks until the program ended, at most four seconds past the deadline or a stop (which ends it the
+// same way). It leads a process group of its own; whatever is left of that is killed, and a grandchild
+// that keeps the pipes open is waited for no longer than half a second. Fails only when the program
+// could not be started: subprocess.path for one that is not absolute, or the system's error.
 Result<ProcessOutcome> RunProcess(const ProcessOptions& options, std::stop_token stop = {});
 
 // A program that keeps writing lines (nvidia-smi --loop). Each line, without its newline and at most
@@ -49,7 +52,7 @@ class LineProcess {
   virtual bool running() const = 0;
   // Why it ended ("exit 9", "signal 15") and the last bytes of its standard error, once it has.
   virtual std::string EndReason() const = 0;
-  // SIGTERM, then SIGKILL after `grace`; joins the reader. Idempotent.
+  // SIGTERM, then SIGKILL after `grace`; joins the reader. Idempotent. Not from `on_line`.
   virtual void Stop(std::chrono::milliseconds grace = std::chrono::seconds(2)) = 0;
 };
 
