@@ -1,5 +1,6 @@
 #include "evidence/execution.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -9,8 +10,10 @@ namespace expanse::evidence {
 namespace {
 
 constexpr std::array<std::string_view, 5> kSources = {"", "slurm", "kubernetes", "nomad", "host"};
-constexpr std::array<std::string_view, 7> kStatuses = {"", "queued", "running", "succeeded", "failed", "cancelled", "unknown"};
-constexpr std::array<std::string_view, 7> kOutcomes = {"", "success", "failure", "cancelled", "timeout", "out_of_memory", "unknown"};
+constexpr std::array<std::string_view, 7> kStatuses = {
+    "", "queued", "running", "succeeded", "failed", "cancelled", "unknown"};
+constexpr std::array<std::string_view, 7> kOutcomes = {
+    "", "success", "failure", "cancelled", "timeout", "out_of_memory", "unknown"};
 
 template <typename Enum, std::size_t N>
 std::optional<Enum> ParseName(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -53,20 +56,43 @@ void MergeUsage(Usage& known, const Usage& seen) {
   Take(known.oom_kills, seen.oom_kills);
 }
 
+// How far along a run is; it never goes back within one restart count.
+int Progress(ExecutionStatus status) {
+  switch (status) {
+    case ExecutionStatus::kUnspecified:
+      return 0;
+    case ExecutionStatus::kQueued:
+      return 1;
+    case ExecutionStatus::kRunning:
+    case ExecutionStatus::kUnknown:
+      return 2;
+    case ExecutionStatus::kSucceeded:
+    case ExecutionStatus::kFailed:
+    case ExecutionStatus::kCancelled:
+      return 3;
+  }
+  return 0;
+}
+
+// Forgets what belonged to the run before a requeue.
+void StartOver(Execution& known, std::uint32_t restart_count) {
+  known.restart_count = restart_count;
+  known.status = ExecutionStatus::kUnspecified;
+  known.outcome = Outcome::kUnspecified;
+  known.native_state.clear();
+  known.native_reason.clear();
+  known.exit_code.reset();
+  known.signal.reset();
+  known.started_at.reset();
+  known.ended_at.reset();
+  known.used = {};
+}
+
 // Where a run stands and how it got there; taken over as a whole or not at all.
 void MergeState(Execution& known, const Execution& seen) {
-  const bool restarted = seen.restart_count > known.restart_count;
-  const bool backwards = IsTerminal(known.status) && !IsTerminal(seen.status);
-  if (backwards && !restarted) return;
-  if (restarted) {
-    known.restart_count = seen.restart_count;
-    known.started_at.reset();
-    known.ended_at.reset();
-    known.exit_code.reset();
-    known.signal.reset();
-    known.outcome = Outcome::kUnspecified;
-  }
-  if (seen.status != ExecutionStatus::kUnspecified) known.status = seen.status;
+  const bool says_status = seen.status != ExecutionStatus::kUnspecified;
+  if (says_status && Progress(seen.status) < Progress(known.status)) return;
+  if (says_status) known.status = seen.status;
   if (seen.outcome != Outcome::kUnspecified) known.outcome = seen.outcome;
   TakeNonEmpty(known.native_state, seen.native_state);
   TakeNonEmpty(known.native_reason, seen.native_reason);
@@ -74,14 +100,35 @@ void MergeState(Execution& known, const Execution& seen) {
   Take(known.signal, seen.signal);
 }
 
+// What differs from run to run of a requeued submission.
+void MergeRun(Execution& known, const Execution& seen) {
+  // An observation without a status may not know the count either; one with a status does.
+  if (seen.restart_count < known.restart_count && seen.status != ExecutionStatus::kUnspecified)
+    return;
+  if (seen.restart_count > known.restart_count) StartOver(known, seen.restart_count);
+  MergeState(known, seen);
+  Take(known.started_at, seen.started_at);
+  Take(known.ended_at, seen.ended_at);
+  MergeResources(known.allocated, seen.allocated);
+  MergeUsage(known.used, seen.used);
+}
+
 }  // namespace
 
 std::string_view Name(SourceType type) { return kSources[static_cast<std::size_t>(type)]; }
-std::string_view Name(ExecutionStatus status) { return kStatuses[static_cast<std::size_t>(status)]; }
+std::string_view Name(ExecutionStatus status) {
+  return kStatuses[static_cast<std::size_t>(status)];
+}
 std::string_view Name(Outcome outcome) { return kOutcomes[static_cast<std::size_t>(outcome)]; }
-std::optional<SourceType> ParseSourceType(std::string_view name) { return ParseName<SourceType>(kSources, name); }
-std::optional<ExecutionStatus> ParseStatus(std::string_view name) { return ParseName<ExecutionStatus>(kStatuses, name); }
-std::optional<Outcome> ParseOutcome(std::string_view name) { return ParseName<Outcome>(kOutcomes, name); }
+std::optional<SourceType> ParseSourceType(std::string_view name) {
+  return ParseName<SourceType>(kSources, name);
+}
+std::optional<ExecutionStatus> ParseStatus(std::string_view name) {
+  return ParseName<ExecutionStatus>(kStatuses, name);
+}
+std::optional<Outcome> ParseOutcome(std::string_view name) {
+  return ParseName<Outcome>(kOutcomes, name);
+}
 
 bool IsTerminal(ExecutionStatus status) {
   return status == ExecutionStatus::kSucceeded || status == ExecutionStatus::kFailed ||
@@ -103,7 +150,7 @@ std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key) {
 }
 
 Execution Merge(Execution known, const Execution& seen) {
-  MergeState(known, seen);
+  MergeRun(known, seen);
   if (seen.source_type != SourceType::kUnspecified) known.source_type = seen.source_type;
   TakeNonEmpty(known.native_id, seen.native_id);
   TakeNonEmpty(known.parent_native_id, seen.parent_native_id);
@@ -118,16 +165,12 @@ Execution Merge(Execution known, const Execution& seen) {
   TakeNonEmpty(known.nodes, seen.nodes);
   for (const auto& [key, value] : seen.labels) known.labels[key] = value;
   Take(known.submitted_at, seen.submitted_at);
-  Take(known.started_at, seen.started_at);
-  Take(known.ended_at, seen.ended_at);
   MergeResources(known.requested, seen.requested);
-  MergeResources(known.allocated, seen.allocated);
-  MergeUsage(known.used, seen.used);
   TakeNonEmpty(known.stdout_path, seen.stdout_path);
   TakeNonEmpty(known.stderr_path, seen.stderr_path);
   TakeNonEmpty(known.bundle_hash, seen.bundle_hash);
   TakeNonEmpty(known.capture_notes, seen.capture_notes);
-  Take(known.updated_at, seen.updated_at);
+  known.updated_at = std::max(known.updated_at, seen.updated_at);  // an absent one is the smallest
   return known;
 }
 

@@ -1,5 +1,5 @@
-// One run of a workload as everybody between collector and store sees it. Plain data; protobuf stays
-// at the edges (evidence/wire.h). An absent optional is "unknown", never zero.
+// One run of a workload as everybody between collector and store sees it. Plain data; protobuf
+// stays at the edges (evidence/wire.h). An absent optional is "unknown", never zero.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,24 @@
 namespace expanse::evidence {
 
 enum class SourceType : std::uint8_t { kUnspecified, kSlurm, kKubernetes, kNomad, kHost };
-enum class ExecutionStatus : std::uint8_t { kUnspecified, kQueued, kRunning, kSucceeded, kFailed, kCancelled, kUnknown };
-enum class Outcome : std::uint8_t { kUnspecified, kSuccess, kFailure, kCancelled, kTimeout, kOutOfMemory, kUnknown };
+enum class ExecutionStatus : std::uint8_t {
+  kUnspecified,
+  kQueued,
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kCancelled,
+  kUnknown
+};
+enum class Outcome : std::uint8_t {
+  kUnspecified,
+  kSuccess,
+  kFailure,
+  kCancelled,
+  kTimeout,
+  kOutOfMemory,
+  kUnknown
+};
 
 // Command-line spellings: "slurm", "failed", "out_of_memory". Unspecified is "".
 std::string_view Name(SourceType type);
@@ -105,9 +121,10 @@ struct Execution {
   bool operator==(const Execution&) const = default;
 };
 
-// What is known after a further observation: fields that `seen` sets replace those of `known`, absent
-// ones leave them. A terminal status never goes back to queued or running (an old observation that
-// arrives late), unless `seen` has a higher restart count.
+// What is known after a further observation: fields that `seen` sets replace those of `known`,
+// absent ones leave them. Observations may arrive late: within one restart count a run never goes
+// back (terminal to running, running to queued), and what an earlier run of the submission says
+// about its state, times and usage is dropped. A higher restart count starts those over.
 Execution Merge(Execution known, const Execution& seen);
 
 }  // namespace expanse::evidence
