@@ -1,14 +1,14 @@
-// A source of samples. The daemon owns the collectors and calls each one from one thread, a tick at a
-// time; the core knows no source. To add one: a folder here with a Collector, a line in the daemon's
-// wiring, its metrics in evidence/metric_catalogue.cc, its row in docs/metrics.md.
+// A source of samples. The daemon owns the collectors and calls each one from one thread, a tick at
+// a time; the core knows no source. To add one: a folder here with a Collector, a line in the
+// daemon's wiring, its metrics in evidence/metric_catalogue.cc, its row in docs/metrics.md.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -45,7 +45,8 @@ class SampleSink {
  public:
   virtual ~SampleSink() = default;
   // One point of one series; `workload` null: the compute itself.
-  virtual void Add(const TrackedWorkload* workload, const evidence::SeriesColumn& series, double value) = 0;
+  virtual void Add(const TrackedWorkload* workload, const evidence::SeriesColumn& series,
+                   double value) = 0;
 };
 
 // Not thread-safe. Start/Collect/Stop are the fixed frame; a source implements the ...Impl.
@@ -54,12 +55,13 @@ class Collector {
   virtual ~Collector() = default;
   std::string_view name() const { return name_; }
 
-  // False from Start: the source is not there (no GPU, no permission); health() says why, and Collect
-  // tries again at most once a minute.
+  // False from Start: the source is not there (no GPU, no permission); health() says why, and
+  // Collect tries again at most once a minute.
   bool Start() { return started_ = StartImpl(); }
   // Never blocks on anything but local files; costs are measured by the caller.
   void Collect(const Tick& tick, const std::vector<TrackedWorkload>& workloads, SampleSink& sink) {
-    if (!started_ && (tick.mono - last_try_ >= std::chrono::minutes(1) || last_try_ == base::MonoTime{})) {
+    if (!started_ &&
+        (tick.mono - last_try_ >= std::chrono::minutes(1) || last_try_ == base::MonoTime{})) {
       last_try_ = tick.mono;
       started_ = StartImpl();
     }
@@ -75,7 +77,8 @@ class Collector {
  protected:
   explicit Collector(std::string name) : name_(std::move(name)) {}
   virtual bool StartImpl() = 0;
-  virtual void CollectImpl(const Tick& tick, const std::vector<TrackedWorkload>& workloads, SampleSink& sink) = 0;
+  virtual void CollectImpl(const Tick& tick, const std::vector<TrackedWorkload>& workloads,
+                           SampleSink& sink) = 0;
   virtual void StopImpl() {}
 
  private:
