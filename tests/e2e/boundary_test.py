@@ -1,0 +1,85 @@
+"""Not a byte of workload data reaches the control plane: workloads full of planted strings run, and everything
+that was sent to control, and everything it stored, is searched for them."""
+
+import socket
+import threading
+import unittest
+
+from platform_under_test import Platform
+
+CANARY = "canary7f3a"
+
+
+class Recorder(threading.Thread):
+    """A TCP relay in front of the control plane that keeps every byte of both directions."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.target = None
+        self.seen = bytearray()
+        self.lock = threading.Lock()
+
+    def run(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self.target), 5)
+            except OSError:
+                client.close()
+                continue
+            for a, b in ((client, server), (server, client)):
+                threading.Thread(target=self.relay, args=(a, b), daemon=True).start()
+
+    def relay(self, source, sink):
+        try:
+            while data := source.recv(65536):
+                with self.lock:
+                    self.seen += data
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+
+class Boundary(unittest.TestCase):
+    def test_control_never_sees_workload_data(self):
+        recorder = Recorder()
+        platform = Platform(control_url=f"http://127.0.0.1:{recorder.port}")
+        recorder.target = platform.control_port
+        recorder.start()
+        with platform:
+            script = platform.dir / f"{CANARY}-script.sh"
+            script.write_text(f"#!/bin/sh\n# {CANARY}-source\necho {CANARY}-out; echo {CANARY}-err >&2; exit 3\n")
+            script.chmod(0o755)
+            platform.run(str(script), f"{CANARY}-argument", options=("--name", f"{CANARY}-name", "--comment", f"{CANARY}-comment"))
+            execution = platform.execution(f"{CANARY}-name")
+            platform.cli("metrics", execution["execution_id"], "memory")
+            self.assertIn(CANARY.encode(), platform.cli("logs", execution["execution_id"]).stdout)
+            platform.daemon.terminate()
+            platform.daemon.wait(15)
+            platform.server.terminate()
+            platform.server.wait(15)
+            with recorder.lock:
+                self.assertGreater(len(recorder.seen), 1000, "the recorder was not in the way")
+                self.assertNotIn(CANARY.encode(), recorder.seen)
+            stored = {"control": False, "data": False}
+            for path in (platform.dir / "server").rglob("*"):
+                if not path.is_file():
+                    continue
+                plane = path.relative_to(platform.dir / "server").parts[0]
+                found = CANARY.encode() in path.read_bytes()
+                if "control" in plane:
+                    self.assertFalse(found, f"{path} holds workload data")
+                    stored["control"] = True
+                elif found:
+                    stored["data"] = True
+            self.assertEqual(stored, {"control": True, "data": True}, "looked in the wrong places")
+
+
+if __name__ == "__main__":
+    unittest.main()
