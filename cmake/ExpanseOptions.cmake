@@ -25,12 +25,13 @@ if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wimplicit-fallthrough -Wswitch-enum
+add_compile_options(-Wall -Wextra -Wnon-virtual-dtor -Wimplicit-fallthrough -Wswitch-enum
                     -Wno-missing-field-initializers)  # designated initializers leave the rest to defaults
 if(EXPANSE_WERROR)
   add_compile_options(-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wshadow=local)
   # GCC 12 reports these inside libstdc++ and Beast at -O2 where no such path exists.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
 endif()

@@ -86,6 +86,9 @@ class SeriesStore {
  public:
   virtual ~SeriesStore() = default;
 
+  // The highest sequence of the stream that was taken; 0 for a stream never seen. A batch that is sent
+  // again with other bounds leaves out what is not above it.
+  virtual base::Result<std::uint64_t> Watermark(std::string_view compute_id, std::string_view stream_id) = 0;
   // All or nothing, durable on return. False when `mark` (or a later sequence of its stream) was
   // taken before: nothing was changed. Fails with series.too_many when a compute would pass the
   // backend's bound on series per scope.
