@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <cerrno>
 
 #include "base/files.h"
 
@@ -31,6 +32,12 @@ std::uint64_t OomKillsBelow(const std::string& directory, int depth, int& budget
     if (depth < kDeepestSubCgroup) kills += OomKillsBelow(below, depth + 1, budget);
   }
   return kills;
+}
+
+// With the rights that a later open has (access(2) asks for those of the real user).
+bool IsThere(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0;
 }
 
 }  // namespace
@@ -76,13 +83,14 @@ CgroupReader::CgroupReader(const std::string& root, const std::vector<std::strin
 }
 
 void CgroupReader::AddDirectory(const std::string& directory, FdBudget* budget) {
-  const bool v2 = base::Exists(base::JoinPath(directory, "cgroup.controllers"));
+  const bool v2 = IsThere(base::JoinPath(directory, "cgroup.controllers"));
+  if (!v2 && errno == EACCES) denied_ = true;
   for (const auto& [content, name] : v2 ? CgroupFileSet::kV2 : CgroupFileSet::kV1) {
     std::string path = base::JoinPath(directory, name);
-    if (content == Content::kV1Io && !base::Exists(path)) {
+    if (content == Content::kV1Io && !IsThere(path)) {
       path = base::JoinPath(directory, "blkio.throttle.io_service_bytes");  // before 5.3
     }
-    if (!base::Exists(path)) continue;
+    if (!IsThere(path)) continue;
     sources_.push_back({content, KernelFile(std::move(path), budget), directory});
   }
 }
@@ -101,7 +109,10 @@ base::Result<CgroupUsage> CgroupReader::Read() {
     }
   }
   if (any) return usage;
-  if (error && error->code == base::Code::kPermissionDenied) return std::unexpected(*error);
+  if (denied_ || (error && error->code == base::Code::kPermissionDenied)) {
+    return base::Fail(base::Code::kPermissionDenied, "cgroup.no_permission",
+                      "the cgroup's files may not be read by this user");
+  }
   return base::Fail(base::Code::kNotFound, "cgroup.vanished", "the cgroup is gone");
 }
 

@@ -90,6 +90,7 @@ class CgroupReader {
   void Take(const Source& source, std::string_view text, CgroupUsage& usage) const;
   std::vector<Source> sources_;
   std::uint32_t device_mapper_major_ = 0;  // 0: there is none
+  bool denied_ = false;                    // a directory that we may not look into
   std::string buffer_;
 };
 
