@@ -1,14 +1,17 @@
 // Unary calls of the Connect protocol (https://connectrpc.com/docs/protocol) over HttpServer:
-// POST /<package>.<Service>/<Method>, application/json or application/proto, identity, gzip or zstd.
-// This is the one place where permissions are enforced: what a method's `access` option does not let
-// in is refused before the body is parsed; a method without the option is refused to everybody.
+// POST /<package>.<Service>/<Method>, application/json or application/proto, identity, gzip or
+// zstd. This is the one place where permissions are enforced: what a method's `access` option does
+// not let in is refused before the body is parsed; a method without the option is refused to
+// everybody.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/metrics.h"
 #include "base/result.h"
@@ -22,27 +25,40 @@ class MethodDescriptor;
 
 namespace expanse::net {
 
+// Who may call a method; see expanse/common/v1/access.proto.
+struct AccessRule {
+  std::vector<CallerKind> callers;
+  std::string permission;  // that users must hold besides; empty: none
+};
+
 struct ConnectOptions {
-  std::size_t max_message = 32U << 20;                 // after decompression
+  std::size_t max_message = 32U << 20;  // after decompression
   std::chrono::milliseconds default_timeout{30'000};
   std::chrono::milliseconds max_timeout{120'000};
-  std::size_t compress_above = 1024;                   // smaller responses are sent as they are
-  std::string cors_origins;                            // comma-separated; empty: none
+  std::size_t compress_above = 1024;  // smaller responses are sent as they are
+  std::string cors_origins;           // comma-separated; empty: none
+  // Errors with code internal, unknown or data_loss are logged and go out without their message.
+  bool hide_internal_errors = true;
+  // Where access rules come from; empty: the methods' (expanse.common.v1.access) option. No rule
+  // means that nobody is let in.
+  std::function<std::optional<AccessRule>(const google::protobuf::MethodDescriptor&)> access_rule;
 };
 
 // Not thread-safe while methods are added; Handle is thread-safe afterwards.
 class ConnectRouter {
  public:
-  ConnectRouter(ConnectOptions options, Authenticator& authenticator, base::MetricRegistry& metrics);
+  ConnectRouter(ConnectOptions options, Authenticator& authenticator,
+                base::MetricRegistry& metrics);
   ~ConnectRouter();
 
-  // Adds a method by its full name, "expanse.control.v1.AuthService.Login". The request and response
-  // types must be those of the descriptor.
+  // Adds a method by its full name, "expanse.control.v1.AuthService.Login". A name that is not in
+  // the contract, or types that are not the method's own, abort: that is a bug of ours.
   template <typename Request, typename Response>
   void Add(std::string_view method,
            std::function<base::Result<Response>(const CallContext&, const Request&)> handler) {
     AddErased(method, Request::default_instance(), Response::default_instance(),
-              [handler = std::move(handler)](const CallContext& context, const google::protobuf::Message& in,
+              [handler = std::move(handler)](const CallContext& context,
+                                             const google::protobuf::Message& in,
                                              google::protobuf::Message* out) -> base::Status {
                 auto response = handler(context, static_cast<const Request&>(in));
                 if (!response) return std::unexpected(std::move(response).error());

@@ -14,7 +14,10 @@ namespace expanse::net {
 // Header fields in order; names compare without case.
 class Headers {
  public:
-  void Add(std::string name, std::string value) { fields_.emplace_back(std::move(name), std::move(value)); }
+  void Add(std::string name, std::string value) {
+    fields_.emplace_back(std::move(name), std::move(value));
+  }
+  // Replaces every value of the name by this one.
   void Set(std::string_view name, std::string value);
   // The first value, trimmed; empty when absent.
   std::string_view Get(std::string_view name) const;
@@ -30,8 +33,8 @@ struct HttpRequest {
   std::string path;   // percent-encoded, without the query
   std::string query;  // after '?', percent-encoded
   Headers headers;
-  std::string body;   // as sent: still compressed
-  std::string peer;   // "127.0.0.1:50412"
+  std::string body;  // as sent: still compressed
+  std::string peer;  // "127.0.0.1:50412"
   std::string request_id;
   std::chrono::steady_clock::time_point received;
 };
@@ -40,6 +43,20 @@ struct HttpResponse {
   int status = 200;
   Headers headers;
   std::string body;
+  // For metrics and the access log, never sent. `route` comes from a fixed set, such as a method's
+  // full name; empty: "other". `caller` says who asked: "user 0192…".
+  std::string route;
+  std::string caller;
 };
+
+// One key=value pair of a query, decoded (percent escapes, + as space).
+struct QueryParameter {
+  std::string name;
+  std::string value;
+};
+// Splits a query at '&'. A broken percent escape is kept as it stands.
+std::vector<QueryParameter> ParseQuery(std::string_view query);
+// Everything but unreserved characters (RFC 3986) as %XX.
+std::string PercentEncode(std::string_view text);
 
 }  // namespace expanse::net
