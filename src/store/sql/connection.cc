@@ -107,20 +107,23 @@ Connection::~Connection() {
 
 base::Error Connection::Translate(const std::exception& error) {
   using base::Code;
+  const int system = errno;  // of the call that failed; the engine keeps it for some calls only
   int result = SQLITE_ERROR;
   if (const auto* known = dynamic_cast<const soci::sqlite3_soci_error*>(&error)) {
     result = known->result() & 0xFF;  // the primary code
   } else if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
     return {Code::kResourceExhausted, "store.memory", "the store ran out of memory"};
   }
-  int system = 0;
+  int extended = result;
   std::string engine;
   if (auto* backend = static_cast<soci::sqlite3_session_backend*>(session_.get_backend())) {
-    system = sqlite_api::sqlite3_system_errno(backend->conn_);
+    extended = sqlite_api::sqlite3_extended_errcode(backend->conn_);
     engine = sqlite_api::sqlite3_errmsg(backend->conn_);
   }
+  const bool growing = extended == SQLITE_IOERR_WRITE || extended == SQLITE_IOERR_SHMSIZE ||
+                       extended == SQLITE_IOERR_TRUNCATE || extended == SQLITE_IOERR_FSYNC;
   const bool no_space = system == ENOSPC || system == EDQUOT || system == EFBIG;
-  if (result == SQLITE_FULL || (result == SQLITE_IOERR && no_space)) {
+  if (result == SQLITE_FULL || (growing && no_space)) {
     return {Code::kResourceExhausted, "store.disk_full",
             "the disk of the store is full; free space or enlarge it, then try again"};
   }
@@ -137,9 +140,9 @@ base::Error Connection::Translate(const std::exception& error) {
               "the record conflicts with one that exists"};
     default:
       // A bug of ours or a failing disk. The engine's own words name columns, never values.
-      base::LogError("store.sql", {{"engine", engine}, {"code", result}, {"errno", system}});
+      base::LogError("store.sql", {{"engine", engine}, {"code", extended}, {"errno", system}});
       return {Code::kInternal, "store.sql",
-              fmt::format("the store failed (engine code {}, system error {})", result, system)};
+              fmt::format("the store failed (engine code {}, system error {})", extended, system)};
   }
 }
 
@@ -274,23 +277,24 @@ base::Result<std::int64_t> Connection::Execute(std::string_view sql,
 
 base::Status Connection::Query(std::string_view sql, std::span<const Value> params,
                                std::span<const Column> columns,
-                               const std::function<base::Status(const Row&)>& on_row) {
+                               const std::function<base::Result<bool>(const Row&)>& on_row) {
   Prepared* prepared = nullptr;
   try {
     EXPANSE_ASSIGN_OR_RETURN(prepared, Prepare(sql, params, columns));
     EXPANSE_CHECK(!prepared->running);
     prepared->running = true;
     for (std::size_t i = 0; i < params.size(); ++i) Assign(params[i], &prepared->params[i]);
-    base::Status status;
+    base::Result<bool> more = prepared->statement.execute(/*withDataExchange=*/true);
     const Row row(prepared->cells);
-    for (bool more = prepared->statement.execute(/*withDataExchange=*/true); more && status;) {
+    while (more && *more) {
       prepared->Load();
-      status = on_row(row);
-      if (status) more = prepared->statement.fetch();
+      more = on_row(row);
+      if (more && *more) more = prepared->statement.fetch();
     }
     Reset(prepared->statement);
     prepared->running = false;
-    return status;
+    if (!more) return std::unexpected(std::move(more).error());
+    return {};
   } catch (const std::exception& error) {
     base::Error translated = Translate(error);
     if (prepared != nullptr) {

@@ -37,7 +37,7 @@ class Connection {
   base::Result<std::int64_t> Execute(std::string_view sql, std::span<const Value> params);
   base::Status Query(std::string_view sql, std::span<const Value> params,
                      std::span<const Column> columns,
-                     const std::function<base::Status(const Row&)>& on_row);
+                     const std::function<base::Result<bool>(const Row&)>& on_row);
   // Runs one statement without keeping it prepared: DDL, PRAGMA.
   base::Status RunOnce(const std::string& sql);
 

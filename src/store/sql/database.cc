@@ -120,7 +120,10 @@ base::Status Database::RunErased(Mode mode, const std::function<base::Status(Tra
     Transaction transaction(*connection);
     status = body(transaction);
     if (status) status = connection->Commit();
-    if (!status) connection->Rollback();
+    if (!status) {
+      connection->Rollback();
+      if (transaction.undo_) transaction.undo_();
+    }
   }
   impl_->Return(mode, std::move(connection));
   return status;
@@ -148,7 +151,7 @@ base::Result<std::optional<std::int64_t>> Transaction::QueryInt(
 
 base::Status Transaction::QueryRows(std::string_view sql, std::span<const Value> params,
                                     std::span<const Column> columns,
-                                    const std::function<base::Status(const Row&)>& on_row) {
+                                    const std::function<base::Result<bool>(const Row&)>& on_row) {
   return connection_.Query(sql, params, columns, on_row);
 }
 

@@ -46,25 +46,31 @@ class Transaction {
                                      std::initializer_list<Value> params = {});
   base::Result<std::int64_t> Execute(std::string_view sql, std::span<const Value> params);
 
-  // Calls `on_row` (returning void or Status) for each row; an error from it ends the query. It may
-  // run other statements, but not this same one.
+  // Calls `on_row` for each row. It returns nothing, or a bool (false ends the query well), or a
+  // Status (an error ends the query with it). It may run other statements, but not this same one.
   template <typename F>
   base::Status Query(std::string_view sql, std::span<const Value> params,
                      std::initializer_list<Column> columns, F&& on_row) {
-    if constexpr (std::is_void_v<std::invoke_result_t<F, const Row&>>) {
-      return QueryRows(sql, params, columns, [&](const Row& row) -> base::Status {
+    using R = std::invoke_result_t<F, const Row&>;
+    return QueryRows(sql, params, columns, [&](const Row& row) -> base::Result<bool> {
+      if constexpr (std::is_void_v<R>) {
         on_row(row);
-        return {};
-      });
-    } else {
-      return QueryRows(sql, params, columns, std::forward<F>(on_row));
-    }
+      } else if constexpr (std::is_same_v<R, bool>) {
+        return on_row(row);
+      } else {
+        EXPANSE_RETURN_IF_ERROR(on_row(row));
+      }
+      return true;
+    });
   }
   template <typename F>
   base::Status Query(std::string_view sql, std::initializer_list<Value> params,
                      std::initializer_list<Column> columns, F&& on_row) {
     return Query(sql, std::span(params.begin(), params.size()), columns, std::forward<F>(on_row));
   }
+  // Called if the transaction does not commit, before another one can begin: what memory holds
+  // about the database goes back too.
+  void OnRollback(std::function<void()> undo) { undo_ = std::move(undo); }
   // The first column of the first row as an integer; nothing when there is no row or it is NULL.
   base::Result<std::optional<std::int64_t>> QueryInt(std::string_view sql,
                                                      std::initializer_list<Value> params = {});
@@ -72,8 +78,10 @@ class Transaction {
  private:
   base::Status QueryRows(std::string_view sql, std::span<const Value> params,
                          std::span<const Column> columns,
-                         const std::function<base::Status(const Row&)>& on_row);
+                         const std::function<base::Result<bool>(const Row&)>& on_row);
+  friend class Database;
   Connection& connection_;
+  std::function<void()> undo_;
 };
 
 // One step of a schema. Versions count from 1 without gaps; a released migration never changes.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "store/sql/fault_testing.h"
 
 namespace expanse::store::sql {
 namespace {
@@ -32,7 +33,7 @@ const std::vector<Migration>& Schema() {
 class DatabaseTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto dir = base::TempDir::Create();
+    auto dir = StoreDirectory();
     ASSERT_TRUE(dir);
     dir_.emplace(std::move(*dir));
   }
@@ -178,6 +179,37 @@ TEST_F(DatabaseTest, AQueryThatStopsEarlyLeavesNoSnapshotOpen) {
   EXPECT_FALSE(stopped);
   ASSERT_TRUE(Add(**database, "c"));
   EXPECT_EQ(Count(**database), 3);
+}
+
+TEST_F(DatabaseTest, AQueryCanEndWell) {
+  auto database = Open(Schema());
+  ASSERT_TRUE(database);
+  for (const char* name : {"a", "b", "c"}) ASSERT_TRUE(Add(**database, name));
+  std::string seen;
+  ASSERT_TRUE((*database)->WithRead([&](Transaction& tx) {
+    return tx.Query("SELECT name FROM thing ORDER BY name", {}, {Column::kText},
+                    [&](const Row& row) {
+                      seen += row.Text(0);
+                      return seen.size() < 2;
+                    });
+  }));
+  EXPECT_EQ(seen, "ab");
+}
+
+TEST_F(DatabaseTest, UndoRunsOnlyWhenNothingWasCommitted) {
+  auto database = Open(Schema());
+  ASSERT_TRUE(database);
+  int undone = 0;
+  ASSERT_TRUE((*database)->WithWrite([&](Transaction& tx) -> base::Status {
+    tx.OnRollback([&] { ++undone; });
+    return {};
+  }));
+  EXPECT_EQ(undone, 0);
+  EXPECT_FALSE((*database)->WithWrite([&](Transaction& tx) -> base::Status {
+    tx.OnRollback([&] { ++undone; });
+    return base::Fail(Code::kAborted, "test.stop", "");
+  }));
+  EXPECT_EQ(undone, 1);
 }
 
 TEST_F(DatabaseTest, AnotherConnectionHoldingTheLockIsBusy) {

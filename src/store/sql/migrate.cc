@@ -32,9 +32,9 @@ base::Result<int> Apply(Connection& connection, std::span<const Migration> migra
   int current = 0;
   constexpr std::array kColumns = {Column::kInt};
   EXPANSE_RETURN_IF_ERROR(connection.Query("SELECT MAX(version) FROM schema_migrations", {},
-                                           kColumns, [&](const Row& row) -> base::Status {
+                                           kColumns, [&](const Row& row) -> base::Result<bool> {
                                              current = static_cast<int>(row.Int(0));
-                                             return {};
+                                             return true;
                                            }));
   const int known = migrations.empty() ? 0 : migrations.back().version;
   if (current > known) {
