@@ -25,7 +25,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Idempotency = google::protobuf::MethodOptions;
 
-constexpr std::size_t kCompressAbove = 1024;
 constexpr std::size_t kMaxGetUrl = 4096;
 constexpr std::string_view kTrailerPrefix = "trailer-";
 constexpr std::chrono::seconds kMaxRetryAfter{3600};
@@ -153,7 +152,7 @@ class Client final : public ConnectClient {
         fmt::format("{}/{}/{}", options_.base_url, method.substr(0, dot), method.substr(dot + 1));
     EXPANSE_ASSIGN_OR_RETURN(prepared.body, SerializeMessage(options_.format, request));
     Compression compression = options_.compression;
-    if (prepared.body.size() <= kCompressAbove) compression = Compression::kIdentity;
+    if (prepared.body.size() < options_.compress_min) compression = Compression::kIdentity;
     if (compression != Compression::kIdentity) prepared.body = Compress(compression, prepared.body);
     Headers& headers = prepared.http.headers;
     if (!options_.get || level != Idempotency::NO_SIDE_EFFECTS || !UseGet(prepared, compression)) {
@@ -175,14 +174,17 @@ class Client final : public ConnectClient {
     return prepared;
   }
 
-  // Moves the message into the URL; false if that would make it too long.
+  // Moves the message into the URL, in the protocol's order of parameters; false if that would make
+  // it too long.
   bool UseGet(PreparedCall& prepared, Compression compression) const {
     const bool text = options_.format == WireFormat::kJson && compression == Compression::kIdentity;
-    std::string query = fmt::format("?connect=v1&encoding={}", FormatName(options_.format));
+    std::string query = "?connect=v1";
+    if (!text) query += "&base64=1";
     if (compression != Compression::kIdentity)
       query += fmt::format("&compression={}", CompressionName(compression));
-    query += text ? "&message=" + PercentEncode(prepared.body)
-                  : "&base64=1&message=" + base::Base64UrlEncode(prepared.body);
+    query +=
+        fmt::format("&encoding={}&message={}", FormatName(options_.format),
+                    text ? PercentEncode(prepared.body) : base::Base64UrlEncode(prepared.body));
     if (prepared.http.url.size() + query.size() > kMaxGetUrl) return false;
     prepared.http.url += query;
     prepared.http.get = true;
@@ -200,7 +202,8 @@ class Client final : public ConnectClient {
     CurlRequest http = prepared.http;
     http.body = prepared.body;
     http.timeout = left;
-    http.headers.Add("Connect-Timeout-Ms", std::to_string(left.count()));
+    if (options_.announce_timeout)
+      http.headers.Add("Connect-Timeout-Ms", std::to_string(left.count()));
     auto channel = Acquire();
     if (!channel) return {std::unexpected(std::move(channel).error())};
     auto answer = (*channel)->Perform(http);

@@ -27,8 +27,10 @@ enum class Compression : std::uint8_t { kIdentity, kGzip, kZstd };
 struct ConnectClientOptions {
   std::string base_url{};  // "https://expanse.example.org"; a path prefix is kept
   WireFormat format = WireFormat::kProto;
-  Compression compression = Compression::kIdentity;  // of request bodies above 1 KiB
+  Compression compression = Compression::kIdentity;  // of requests
+  std::size_t compress_min = 1024;                   // smaller requests are sent as they are
   std::chrono::milliseconds timeout{10'000};
+  bool announce_timeout = true;  // tell the server the deadline, so that it gives up as well
   std::chrono::milliseconds connect_timeout{5'000};
   int max_attempts = 3;  // of idempotent calls; others are tried once
   std::size_t max_response = 64U << 20;

@@ -149,6 +149,7 @@ struct ConnectRouter::Impl {
   }
 
   HttpResponse Answer(const HttpRequest& request);
+  HttpResponse Refuse(int status, base::Error error) const;
   HttpResponse UnknownMethod(std::string_view path) const;
   std::optional<HttpResponse> WrongHttp(const Method& method, const HttpRequest& request) const;
   base::Result<Envelope> ReadEnvelope(const HttpRequest& request) const;
@@ -244,8 +245,13 @@ HttpResponse ConnectRouter::Impl::Answer(const HttpRequest& request) {
   return response;
 }
 
+HttpResponse ConnectRouter::Impl::Refuse(int status, base::Error error) const {
+  if (!options.send_reasons) error.reason.clear();
+  return ErrorResponse(status, error);
+}
+
 HttpResponse ConnectRouter::Impl::UnknownMethod(std::string_view path) const {
-  return ErrorResponse(
+  return Refuse(
       404, {Code::kUnimplemented, "rpc.unknown_method",
             fmt::format("there is no method at {}", base::EscapeForDisplay(path.substr(0, 256)))});
 }
@@ -255,17 +261,16 @@ std::optional<HttpResponse> ConnectRouter::Impl::WrongHttp(const Method& method,
                                                            const HttpRequest& request) const {
   const bool get = request.method == "GET" && method.side_effect_free();
   if (!get && request.method != "POST") {
-    HttpResponse response =
-        ErrorResponse(405, {Code::kUnknown, "rpc.http_method",
-                            fmt::format("{} is not called by {}", method.name,
-                                        base::EscapeForDisplay(request.method))});
+    HttpResponse response = Refuse(405, {Code::kUnknown, "rpc.http_method",
+                                         fmt::format("{} is not called by {}", method.name,
+                                                     base::EscapeForDisplay(request.method))});
     response.headers.Add("Allow", method.side_effect_free() ? "GET, POST" : "POST");
     return response;
   }
   if (!get && !FormatOfContentType(request.headers.Get("Content-Type"))) {
     HttpResponse response =
-        ErrorResponse(415, {Code::kUnknown, "rpc.content_type",
-                            fmt::format("the content type must be one of {}", kAcceptedTypes)});
+        Refuse(415, {Code::kUnknown, "rpc.content_type",
+                     fmt::format("the content type must be one of {}", kAcceptedTypes)});
     response.headers.Add("Accept-Post", std::string(kAcceptedTypes));
     return response;
   }
@@ -347,10 +352,11 @@ HttpResponse ConnectRouter::Impl::Failure(const Method& method, const HttpReques
       error.message = fmt::format("internal error, request id {}", request.request_id);
     }
   }
+  const bool bad_compression = error.reason == "rpc.compression";
+  if (!options.send_reasons) error.reason.clear();
   HttpResponse response = ErrorResponse(error, metadata.error_details);
   if (error.code == Code::kUnauthenticated) response.headers.Add("WWW-Authenticate", "Bearer");
-  if (error.reason == "rpc.compression")
-    response.headers.Add("Accept-Encoding", std::string(kAcceptedEncodings));
+  if (bad_compression) response.headers.Add("Accept-Encoding", std::string(kAcceptedEncodings));
   return response;
 }
 

@@ -39,6 +39,7 @@ struct ConnectOptions {
   std::string cors_origins;           // comma-separated; empty: none
   // Errors with code internal, unknown or data_loss are logged and go out without their message.
   bool hide_internal_errors = true;
+  bool send_reasons = true;  // as ErrorReason details; off for suites that count the details
   // Where access rules come from; empty: the methods' (expanse.common.v1.access) option. No rule
   // means that nobody is let in.
   std::function<std::optional<AccessRule>(const google::protobuf::MethodDescriptor&)> access_rule;
