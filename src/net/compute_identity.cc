@@ -28,12 +28,15 @@ base::Status CheckAccess(int fd, const std::string& path) {
   if (!S_ISREG(info.st_mode)) return Malformed(path + " is not a file");
   if (info.st_uid != geteuid() && info.st_uid != 0) {
     return base::Fail(base::Code::kPermissionDenied, "identity.permissions",
-                      fmt::format("{} belongs to another user", path));
+                      fmt::format("{} belongs to uid {}, not to the user that reads it (uid {}); "
+                                  "run: chown {} {}",
+                                  path, info.st_uid, geteuid(), geteuid(), path));
   }
   if ((info.st_mode & 077) != 0) {
     return base::Fail(base::Code::kPermissionDenied, "identity.permissions",
-                      fmt::format("{} holds a credential and must have mode 0600, not {:04o}", path,
-                                  static_cast<unsigned>(info.st_mode & 07777)));
+                      fmt::format("{} holds a credential and must have mode 0600, not {:04o}; "
+                                  "run: chmod 600 {}",
+                                  path, static_cast<unsigned>(info.st_mode & 07777), path));
   }
   return {};
 }
@@ -94,7 +97,7 @@ base::Result<ComputeIdentity> ReadComputeIdentity(const std::string& path) {
   if (!fd.valid()) {
     if (errno == ENOENT || errno == ENOTDIR) {
       return base::Fail(base::Code::kNotFound, "identity.missing",
-                        fmt::format("no such file: {}", path));
+                        fmt::format("no such file: {}; run `expanse compute install` first", path));
     }
     return base::FailErrno(errno, "reading " + path);
   }
@@ -113,6 +116,19 @@ base::Status WriteComputeIdentity(const std::string& path, const ComputeIdentity
 
 std::string DefaultComputeIdentityPath(std::string_view home) {
   return base::JoinPath(home, ".expanse/config.json");
+}
+
+std::string ComputeIdentityPath(std::string_view flag,
+                                const std::map<std::string, std::string>& environment,
+                                bool is_root) {
+  if (!flag.empty()) return std::string(flag);
+  if (const auto set = environment.find("EXPANSE_DAEMON_CONFIG");
+      set != environment.end() && !set->second.empty()) {
+    return set->second;
+  }
+  if (is_root) return "/etc/expanse/config.json";
+  const auto home = environment.find("HOME");
+  return DefaultComputeIdentityPath(home == environment.end() ? "/" : home->second);
 }
 
 }  // namespace expanse::net

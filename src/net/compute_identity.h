@@ -9,6 +9,7 @@
 // thread-safe.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -34,11 +35,18 @@ base::Result<ComputeIdentity> DecodeComputeIdentity(std::string_view json);
 
 // Fails with identity.missing (not_found) without a file, identity.permissions (permission_denied)
 // when others may read or write it or it is neither ours nor root's, and as DecodeComputeIdentity.
+// Messages name the command that helps.
 base::Result<ComputeIdentity> ReadComputeIdentity(const std::string& path);
 // Replaces the file in one step, mode 0600; directories that are missing are made, mode 0700.
 base::Status WriteComputeIdentity(const std::string& path, const ComputeIdentity& identity);
 
 // ~/.expanse/config.json of `home`.
 std::string DefaultComputeIdentityPath(std::string_view home);
+
+// Where the daemon's identity file is: `flag` if not empty, else EXPANSE_DAEMON_CONFIG of
+// `environment`, else /etc/expanse/config.json for root and ~/.expanse/config.json for others.
+std::string ComputeIdentityPath(std::string_view flag,
+                                const std::map<std::string, std::string>& environment,
+                                bool is_root);
 
 }  // namespace expanse::net

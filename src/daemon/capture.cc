@@ -1,0 +1,119 @@
+#include "daemon/capture.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace expanse::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kStartAgainAfter = 1min;
+constexpr auto kHealthEvery = 5s;
+constexpr std::string_view kSection = "capture";
+
+}  // namespace
+
+Capture::Capture(CaptureOptions options, std::vector<std::unique_ptr<schedulers::Observer>> observers,
+                 std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board, base::Clock& clock)
+    : options_(options),
+      outboxes_(outboxes),
+      board_(board),
+      clock_(clock),
+      sampler_(
+          std::move(options.sampler), std::move(sources),
+          [&outboxes](evidence::SampleBatch batch, base::WallTime at) {
+            return outboxes.EmitSamples(std::move(batch), at);
+          },
+          clock) {
+  for (auto& observer : observers) observers_.push_back({.observer = std::move(observer)});
+}
+
+void Capture::TryStart(Watched* watched, base::MonoTime now) {
+  auto started = watched->observer->Start();
+  watched->started = started.has_value();
+  if (started) return;
+  watched->retry_at = now + kStartAgainAfter;
+  if (watched->error.message != started.error().message) {
+    base::LogWarn("observer.not_started", {{"observer", watched->observer->name()},
+                                           {"reason", started.error().reason},
+                                           {"message", started.error().message}});
+  }
+  watched->error = std::move(started.error());
+}
+
+void Capture::Start() {
+  for (Watched& watched : observers_) TryStart(&watched, clock_.Mono());
+  sampler_.Start();
+  board_.Post(kSection, {}, clock_.Mono());
+}
+
+void Capture::Observe(const collect::Tick& tick) {
+  running_.clear();
+  for (Watched& watched : observers_) {
+    if (!watched.started && tick.mono >= watched.retry_at) TryStart(&watched, tick.mono);
+    if (!watched.started) continue;
+    watched.observer->Observe(tick, outboxes_);
+    const auto& running = watched.observer->running();
+    running_.insert(running_.end(), running.begin(), running.end());
+  }
+}
+
+void Capture::FlushOutboxes() {
+  if (auto flushed = outboxes_.Flush(); !flushed && flush_log_.Allow()) {
+    base::LogError("outbox.flush_failed", {{"message", flushed.error().message}});
+  }
+}
+
+void Capture::PostHealth(const collect::Tick& tick) {
+  if (tick.mono < next_health_) {
+    board_.Touch(kSection, tick.mono);
+    return;
+  }
+  next_health_ = tick.mono + kHealthEvery;
+  std::vector<evidence::HealthRow> rows = sampler_.health(tick.wall);
+  for (const Watched& watched : observers_) {
+    if (watched.started) {
+      for (evidence::HealthRow& row : watched.observer->health()) rows.push_back(std::move(row));
+      continue;
+    }
+    rows.push_back({.collector = std::string(watched.observer->name()),
+                    .status = evidence::HealthStatus::kFailed,
+                    .reason = watched.error.reason,
+                    .message = watched.error.message,
+                    .checked_at = tick.wall,
+                    .figures = {}});
+  }
+  board_.Post(kSection, std::move(rows), tick.mono);
+}
+
+void Capture::Step() {
+  const collect::Tick tick{.wall = clock_.Now(), .mono = clock_.Mono()};
+  Observe(tick);
+  sampler_.Step(tick, running_);
+  FlushOutboxes();
+  PostHealth(tick);
+}
+
+void Capture::Stop() {
+  const collect::Tick tick{.wall = clock_.Now(), .mono = clock_.Mono()};
+  Observe(tick);
+  sampler_.Stop();
+  for (Watched& watched : observers_) {
+    if (watched.started) watched.observer->Stop();
+  }
+  FlushOutboxes();
+}
+
+void Capture::Run(std::stop_token stop) {
+  Start();
+  base::MonoTime next = clock_.Mono();
+  while (!stop.stop_requested()) {
+    Step();
+    next = std::max(next + options_.observe_interval, clock_.Mono());
+    (void)clock_.WaitFor(stop, next - clock_.Mono());
+  }
+  Stop();
+}
+
+}  // namespace expanse::daemon
