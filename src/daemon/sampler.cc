@@ -205,8 +205,9 @@ void Sampler::EmitDue(const collect::Tick& tick, bool sweep) {
 
 void Sampler::Step(const collect::Tick& tick, const std::vector<collect::TrackedWorkload>& running) {
   // Times within a batch ascend; a clock that was set ends the batches that are open.
-  const auto wall_passed = tick.wall - tick_.wall;
-  const auto mono_passed = std::chrono::duration_cast<std::chrono::microseconds>(tick.mono - tick_.mono);
+  const auto wall_passed = tick.wall - last_step_.wall;
+  const auto mono_passed = std::chrono::duration_cast<std::chrono::microseconds>(tick.mono - last_step_.mono);
+  last_step_ = tick;
   if (round_ > 0 && (wall_passed < 0s || std::chrono::abs(wall_passed - mono_passed) > kClockJump)) {
     base::LogInfo("sampler.clock_jump", {{"by_s", base::ToSeconds(wall_passed - mono_passed)}});
     Flush();

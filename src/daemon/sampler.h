@@ -90,6 +90,7 @@ class Sampler final : private collect::SampleSink {
 
   std::map<std::string, Scope, std::less<>> scopes_;  // by source type and identity; "" is the compute
   collect::Tick tick_{};  // of the running round
+  collect::Tick last_step_{};
   std::uint64_t round_ = 0;
   bool young_round_ = false;
   base::MonoTime next_full_{};
