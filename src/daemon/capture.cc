@@ -14,8 +14,10 @@ constexpr std::string_view kSection = "capture";
 
 }  // namespace
 
-Capture::Capture(CaptureOptions options, std::vector<std::unique_ptr<schedulers::Observer>> observers,
-                 std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board, base::Clock& clock)
+Capture::Capture(CaptureOptions options,
+                 std::vector<std::unique_ptr<schedulers::Observer>> observers,
+                 std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board,
+                 base::Clock& clock)
     : options_(options),
       outboxes_(outboxes),
       board_(board),

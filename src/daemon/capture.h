@@ -1,5 +1,5 @@
-// The capture loop: looks at the observers about every second, samples what runs, and makes what was
-// gathered durable.
+// The capture loop: looks at the observers about every second, samples what runs, and makes what
+// was gathered durable.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ struct CaptureOptions {
 class Capture {
  public:
   Capture(CaptureOptions options, std::vector<std::unique_ptr<schedulers::Observer>> observers,
-          std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board, base::Clock& clock);
+          std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board,
+          base::Clock& clock);
 
   // An observer that cannot start is tried again every minute.
   void Start();

@@ -1,12 +1,12 @@
 #include "daemon/daemon.h"
 
-#include <cerrno>
-#include <utility>
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <utility>
 
 #include "base/log.h"
 
@@ -36,32 +36,38 @@ base::Result<base::UniqueFd> LockStateDirectory(const std::string& state_dir) {
   if (!fd.valid()) return base::FailErrno(errno, "open " + path);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return base::FailErrno(errno, "lock " + path);
-    return base::Fail(base::Code::kFailedPrecondition, "daemon.locked",
-                      fmt::format("another expanse-daemon uses {}; stop it or choose another --state-dir", state_dir));
+    return base::Fail(
+        base::Code::kFailedPrecondition, "daemon.locked",
+        fmt::format("another expanse-daemon uses {}; stop it or choose another --state-dir",
+                    state_dir));
   }
   return fd;
 }
 
 base::Result<std::unique_ptr<Daemon>> Daemon::Create(DaemonOptions options, DaemonParts parts) {
   EXPANSE_ASSIGN_OR_RETURN(base::UniqueFd lock, LockStateDirectory(options.state_dir));
-  EXPANSE_ASSIGN_OR_RETURN(auto outboxes, Outboxes::Open({.directory = base::JoinPath(options.state_dir, "outbox"),
-                                                          .max_bytes = options.outbox_max_bytes},
-                                                         parts.files, parts.clock));
+  EXPANSE_ASSIGN_OR_RETURN(auto outboxes,
+                           Outboxes::Open({.directory = base::JoinPath(options.state_dir, "outbox"),
+                                           .max_bytes = options.outbox_max_bytes},
+                                          parts.files, parts.clock));
   return std::unique_ptr<Daemon>(
       new Daemon(std::move(options), std::move(parts), std::move(lock), std::move(outboxes)));
 }
 
-Daemon::Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock, std::unique_ptr<Outboxes> outboxes)
+Daemon::Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock,
+               std::unique_ptr<Outboxes> outboxes)
     : options_(std::move(options)),
       clock_(parts.clock),
       fixed_rows_(std::move(parts.fixed_rows)),
       lock_(std::move(lock)),
       outboxes_(std::move(outboxes)),
-      session_(parts.planes, std::move(parts.identity), parts.clock, std::move(parts.reload_identity)),
+      session_(parts.planes, std::move(parts.identity), parts.clock,
+               std::move(parts.reload_identity)),
       uploader_(*outboxes_, session_, parts.clock, options_.uploader),
-      heartbeats_(session_, parts.clock, Filled(options_.heartbeat, options_), [this] { return Rows(); }),
-      capture_(Filled(options_.capture, options_), std::move(parts.observers), std::move(parts.sources), *outboxes_,
-               board_, parts.clock) {}
+      heartbeats_(session_, parts.clock, Filled(options_.heartbeat, options_),
+                  [this] { return Rows(); }),
+      capture_(Filled(options_.capture, options_), std::move(parts.observers),
+               std::move(parts.sources), *outboxes_, board_, parts.clock) {}
 
 Daemon::~Daemon() {
   if (capture_thread_.joinable()) (void)Drain(0ms);
@@ -119,7 +125,8 @@ void Daemon::UploadThread(std::stop_token stop) {
   }
   // What the last look found goes out too, if there is time.
   if (!WaitFor(capture_done_, until)) return;
-  uploader_.Drain(std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()));
+  uploader_.Drain(std::chrono::duration_cast<std::chrono::milliseconds>(
+      until - std::chrono::steady_clock::now()));
 }
 
 bool Daemon::Drain(std::chrono::milliseconds deadline) {
@@ -131,7 +138,8 @@ bool Daemon::Drain(std::chrono::milliseconds deadline) {
   capture_thread_.request_stop();
   upload_thread_.request_stop();
   heartbeat_thread_.request_stop();
-  const bool all = WaitFor(capture_done_, until) && WaitFor(upload_done_, until) && WaitFor(heartbeat_done_, until);
+  const bool all = WaitFor(capture_done_, until) && WaitFor(upload_done_, until) &&
+                   WaitFor(heartbeat_done_, until);
   if (!all) return false;
   // A daemon that ended is not healthy, however fresh its last word.
   (void)base::RemoveFile(base::JoinPath(options_.state_dir, "health.json"));

@@ -1,5 +1,5 @@
-// The daemon as a whole: outboxes, session, and the three threads (capture, upload, heartbeat). main.cc
-// gives it its sources; tests give it fakes.
+// The daemon as a whole: outboxes, session, and the three threads (capture, upload, heartbeat).
+// main.cc gives it its sources; tests give it fakes.
 #pragma once
 
 #include <chrono>
@@ -64,7 +64,8 @@ class Daemon {
   Outboxes& outboxes() { return *outboxes_; }
 
  private:
-  Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock, std::unique_ptr<Outboxes> outboxes);
+  Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock,
+         std::unique_ptr<Outboxes> outboxes);
   std::vector<evidence::HealthRow> Rows();
   void UploadThread(std::stop_token stop);
   bool WaitFor(const bool& done, std::chrono::steady_clock::time_point until);
@@ -92,7 +93,8 @@ class Daemon {
   std::jthread heartbeat_thread_;
 };
 
-// An exclusive lock on `state_dir`/lock, held until the descriptor closes. Fails with daemon.locked.
+// An exclusive lock on `state_dir`/lock, held until the descriptor closes. Fails with
+// daemon.locked.
 base::Result<base::UniqueFd> LockStateDirectory(const std::string& state_dir);
 
 }  // namespace expanse::daemon

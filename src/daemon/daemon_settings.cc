@@ -1,8 +1,8 @@
 #include "daemon/daemon_settings.h"
 
-#include <array>
-
 #include <unistd.h>
+
+#include <array>
 
 #include "base/crypto.h"
 #include "base/files.h"
@@ -22,49 +22,110 @@ std::string HostName() {
 
 std::vector<base::SettingSpec> DaemonSettings() {
   return {
-      {.name = "state_dir", .kind = SettingKind::kPath, .default_value = "",
-       .help = "Where the outbox and health.json live. Default: /var/lib/expanse for root, ~/.expanse/state for others."},
-      {.name = "spool_dir", .kind = SettingKind::kPath, .default_value = "",
-       .help = "Where `expanse run` leaves its records. Default: /var/lib/expanse/spool/host if it exists, else "
+      {.name = "state_dir",
+       .kind = SettingKind::kPath,
+       .default_value = "",
+       .help = "Where the outbox and health.json live. Default: /var/lib/expanse for root, "
+               "~/.expanse/state for others."},
+      {.name = "spool_dir",
+       .kind = SettingKind::kPath,
+       .default_value = "",
+       .help = "Where `expanse run` leaves its records. Default: /var/lib/expanse/spool/host if it "
+               "exists, else "
                "~/.expanse/spool/host."},
-      {.name = "node", .kind = SettingKind::kString, .default_value = "",
+      {.name = "node",
+       .kind = SettingKind::kString,
+       .default_value = "",
        .help = "Name of this machine in series and health. Default: the host name."},
-      {.name = "root", .kind = SettingKind::kPath, .default_value = "/",
+      {.name = "root",
+       .kind = SettingKind::kPath,
+       .default_value = "/",
        .help = "Root of the host's file system, where it is mounted elsewhere (containers)."},
-      {.name = "outbox.max_bytes", .kind = SettingKind::kBytes, .default_value = "1GiB",
-       .help = "Disk space for evidence that waits for the data plane. Beyond it samples are dropped, oldest first.",
-       .min = double(1U << 20), .max = double(1ULL << 44)},
-      {.name = "observe.interval", .kind = SettingKind::kDuration, .default_value = "1s",
-       .help = "How often to look for workloads that began or ended.", .min = 0.1, .max = 60},
-      {.name = "sample.interval", .kind = SettingKind::kDuration, .default_value = "10s",
-       .help = "How often to sample the host, GPUs and workloads.", .min = 0.2, .max = 3600},
-      {.name = "sample.young_interval", .kind = SettingKind::kDuration, .default_value = "1s",
-       .help = "How often to sample a workload that has just begun.", .min = 0.2, .max = 3600},
-      {.name = "sample.young_for", .kind = SettingKind::kDuration, .default_value = "1m",
-       .help = "How long a workload counts as just begun; 0s turns the faster samples off.", .min = 0, .max = 3600},
-      {.name = "sample.flush_interval", .kind = SettingKind::kDuration, .default_value = "10s",
-       .help = "How long samples may be gathered before they go to the outbox.", .min = 0.2, .max = 3600},
-      {.name = "collect.disable", .kind = SettingKind::kList, .default_value = "",
+      {.name = "outbox.max_bytes",
+       .kind = SettingKind::kBytes,
+       .default_value = "1GiB",
+       .help = "Disk space for evidence that waits for the data plane. Beyond it samples are "
+               "dropped, oldest first.",
+       .min = double(1U << 20),
+       .max = double(1ULL << 44)},
+      {.name = "observe.interval",
+       .kind = SettingKind::kDuration,
+       .default_value = "1s",
+       .help = "How often to look for workloads that began or ended.",
+       .min = 0.1,
+       .max = 60},
+      {.name = "sample.interval",
+       .kind = SettingKind::kDuration,
+       .default_value = "10s",
+       .help = "How often to sample the host, GPUs and workloads.",
+       .min = 0.2,
+       .max = 3600},
+      {.name = "sample.young_interval",
+       .kind = SettingKind::kDuration,
+       .default_value = "1s",
+       .help = "How often to sample a workload that has just begun.",
+       .min = 0.2,
+       .max = 3600},
+      {.name = "sample.young_for",
+       .kind = SettingKind::kDuration,
+       .default_value = "1m",
+       .help = "How long a workload counts as just begun; 0s turns the faster samples off.",
+       .min = 0,
+       .max = 3600},
+      {.name = "sample.flush_interval",
+       .kind = SettingKind::kDuration,
+       .default_value = "10s",
+       .help = "How long samples may be gathered before they go to the outbox.",
+       .min = 0.2,
+       .max = 3600},
+      {.name = "collect.disable",
+       .kind = SettingKind::kList,
+       .default_value = "",
        .help = "Sources not to sample, comma-separated: host, cgroup, process, gpu."},
-      {.name = "upload.batch_bytes", .kind = SettingKind::kBytes, .default_value = "1MiB",
-       .help = "Size of one upload before compression.", .min = 1024, .max = double(16U << 20)},
-      {.name = "upload.batch_records", .kind = SettingKind::kInt, .default_value = "2000",
-       .help = "Records in one upload.", .min = 1, .max = 100'000},
-      {.name = "upload.timeout", .kind = SettingKind::kDuration, .default_value = "30s",
-       .help = "How long one upload may take.", .min = 1, .max = 600},
-      {.name = "heartbeat.interval", .kind = SettingKind::kDuration, .default_value = "30s",
-       .help = "How often to tell the planes that the daemon is alive, until they ask for another interval.",
-       .min = 1, .max = 600},
-      {.name = "drain_timeout", .kind = SettingKind::kDuration, .default_value = "10s",
-       .help = "How long to go on uploading after SIGTERM.", .min = 0, .max = 300},
-      {.name = "log.level", .kind = SettingKind::kString, .default_value = "info",
+      {.name = "upload.batch_bytes",
+       .kind = SettingKind::kBytes,
+       .default_value = "1MiB",
+       .help = "Size of one upload before compression.",
+       .min = 1024,
+       .max = double(16U << 20)},
+      {.name = "upload.batch_records",
+       .kind = SettingKind::kInt,
+       .default_value = "2000",
+       .help = "Records in one upload.",
+       .min = 1,
+       .max = 100'000},
+      {.name = "upload.timeout",
+       .kind = SettingKind::kDuration,
+       .default_value = "30s",
+       .help = "How long one upload may take.",
+       .min = 1,
+       .max = 600},
+      {.name = "heartbeat.interval",
+       .kind = SettingKind::kDuration,
+       .default_value = "30s",
+       .help = "How often to tell the planes that the daemon is alive, until they ask for another "
+               "interval.",
+       .min = 1,
+       .max = 600},
+      {.name = "drain_timeout",
+       .kind = SettingKind::kDuration,
+       .default_value = "10s",
+       .help = "How long to go on uploading after SIGTERM.",
+       .min = 0,
+       .max = 300},
+      {.name = "log.level",
+       .kind = SettingKind::kString,
+       .default_value = "info",
        .help = "debug, info, warn, error or off."},
-      {.name = "log.format", .kind = SettingKind::kString, .default_value = "text", .help = "text or json."},
+      {.name = "log.format",
+       .kind = SettingKind::kString,
+       .default_value = "text",
+       .help = "text or json."},
   };
 }
 
-std::string StateDirectory(const base::Settings& settings, const base::Settings::Environment& environment,
-                           bool is_root) {
+std::string StateDirectory(const base::Settings& settings,
+                           const base::Settings::Environment& environment, bool is_root) {
   if (const std::string& set = settings.GetString("state_dir"); !set.empty()) return set;
   if (is_root) return "/var/lib/expanse";
   const auto home = environment.find("HOME");
@@ -84,7 +145,8 @@ DaemonOptions OptionsFrom(const base::Settings& settings, std::string_view versi
   options.capture.sampler.young_for = settings.GetDuration("sample.young_for");
   options.capture.sampler.flush_interval = settings.GetDuration("sample.flush_interval");
   options.uploader.batch_bytes = settings.GetBytes("upload.batch_bytes").count;
-  options.uploader.batch_records = static_cast<std::size_t>(settings.GetInt("upload.batch_records"));
+  options.uploader.batch_records =
+      static_cast<std::size_t>(settings.GetInt("upload.batch_records"));
   options.uploader.timeout = settings.GetDuration("upload.timeout");
   // Daemons that lost the same server at the same moment must not come back in step.
   options.uploader.seed = base::Crc32c(base::RandomBytes(16));

@@ -18,7 +18,7 @@ DaemonOptions OptionsFrom(const base::Settings& settings, std::string_view versi
                           const base::Settings::Environment& environment, bool is_root);
 
 // The directory by itself, for `healthcheck`.
-std::string StateDirectory(const base::Settings& settings, const base::Settings::Environment& environment,
-                           bool is_root);
+std::string StateDirectory(const base::Settings& settings,
+                           const base::Settings::Environment& environment, bool is_root);
 
 }  // namespace expanse::daemon

@@ -1,12 +1,12 @@
 #include "daemon/daemon_testing.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <utility>
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
 
 namespace expanse::daemon {
 
@@ -56,7 +56,8 @@ int FaultyFileIo::Enter(const char* kind, bool* dying) {
     *dying = true;
     return 0;
   }
-  const bool spoiled = operations_ >= fail_from_ && operations_ < fail_to_ && (kind_.empty() || kind_ == kind);
+  const bool spoiled =
+      operations_ >= fail_from_ && operations_ < fail_to_ && (kind_.empty() || kind_ == kind);
   return spoiled ? error_ : 0;
 }
 
@@ -129,7 +130,8 @@ base::Status FaultyFileIo::SyncDirectory(const std::string& path) {
   return {};
 }
 
-void FakePlanes::set_ingest_fault(When when, std::function<base::Status(const data::v1::IngestRequest&)> fault) {
+void FakePlanes::set_ingest_fault(
+    When when, std::function<base::Status(const data::v1::IngestRequest&)> fault) {
   std::scoped_lock lock(mutex_);
   (when == When::kBefore ? before_ : after_) = std::move(fault);
 }
@@ -183,28 +185,31 @@ std::vector<data::v1::ReportHealthRequest> FakePlanes::reports() const {
 }
 
 base::Status FakePlanes::Check(const std::string& token) const {
-  if (down_) return base::Fail(base::Code::kUnavailable, "client.unreachable", "connection refused");
-  if (!tokens_.contains(token)) return base::Fail(base::Code::kUnauthenticated, "token.expired", "token expired");
+  if (down_)
+    return base::Fail(base::Code::kUnavailable, "client.unreachable", "connection refused");
+  if (!tokens_.contains(token))
+    return base::Fail(base::Code::kUnauthenticated, "token.expired", "token expired");
   return {};
 }
 
 base::Result<control::v1::MintComputeTokenResponse> FakePlanes::MintComputeToken(
     const control::v1::MintComputeTokenRequest& request, std::chrono::milliseconds) {
   std::scoped_lock lock(mutex_);
-  if (down_) return base::Fail(base::Code::kUnavailable, "client.unreachable", "connection refused");
+  if (down_)
+    return base::Fail(base::Code::kUnavailable, "client.unreachable", "connection refused");
   ++mints_;
   if (mint_fault_) EXPANSE_RETURN_IF_ERROR(mint_fault_());
   control::v1::MintComputeTokenResponse response;
   const std::string token = fmt::format("{}-token-{}", request.compute_id(), mints_);
   tokens_.insert(token);
   response.mutable_access()->set_token(token);
-  response.mutable_access()->mutable_expires_at()->set_seconds(base::ToMicros(clock_.Now()) / 1'000'000 + 600);
+  response.mutable_access()->mutable_expires_at()->set_seconds(
+      base::ToMicros(clock_.Now()) / 1'000'000 + 600);
   return response;
 }
 
-base::Result<control::v1::HeartbeatResponse> FakePlanes::Heartbeat(const std::string& token,
-                                                                   const control::v1::HeartbeatRequest&,
-                                                                   std::chrono::milliseconds) {
+base::Result<control::v1::HeartbeatResponse> FakePlanes::Heartbeat(
+    const std::string& token, const control::v1::HeartbeatRequest&, std::chrono::milliseconds) {
   std::scoped_lock lock(mutex_);
   EXPANSE_RETURN_IF_ERROR(Check(token));
   ++heartbeats_;
@@ -238,9 +243,9 @@ base::Result<data::v1::IngestResponse> FakePlanes::Ingest(const std::string& tok
   return response;
 }
 
-base::Result<data::v1::ReportHealthResponse> FakePlanes::ReportHealth(const std::string& token,
-                                                                      const data::v1::ReportHealthRequest& request,
-                                                                      std::chrono::milliseconds) {
+base::Result<data::v1::ReportHealthResponse> FakePlanes::ReportHealth(
+    const std::string& token, const data::v1::ReportHealthRequest& request,
+    std::chrono::milliseconds) {
   std::scoped_lock lock(mutex_);
   EXPANSE_RETURN_IF_ERROR(Check(token));
   reports_.push_back(request);
@@ -256,7 +261,8 @@ evidence::Payload ExecutionNamed(const std::string& name) {
   return seen;
 }
 
-evidence::SampleBatch SamplesOf(const std::string& identity, std::size_t points, base::WallTime from) {
+evidence::SampleBatch SamplesOf(const std::string& identity, std::size_t points,
+                                base::WallTime from) {
   evidence::SampleBatch batch;
   if (!identity.empty()) batch.key = evidence::ExecutionKey{evidence::SourceType::kHost, identity};
   evidence::SeriesColumn column{.metric = "cpu", .source = "cgroup", .node = "n1", .unit = "cores"};

@@ -25,12 +25,14 @@ class FaultyFileIo final : public FileIo {
  public:
   enum class Death : std::uint8_t { kKill, kPowerCut };
 
-  // Operation `at` and the `count` - 1 after it fail with `error`; writes leave half of their bytes.
+  // Operation `at` and the `count` - 1 after it fail with `error`; writes leave half of their
+  // bytes.
   void FailAt(std::uint64_t at, std::uint64_t count, int error);
-  // Only operations of this kind ("write", "sync", "create", "remove", …) count as spoiled; "": all.
+  // Only operations of this kind ("write", "sync", "create", "remove", …) count as spoiled; "":
+  // all.
   void OnlyKind(std::string kind);
-  // The process ends in operation `at`: a write leaves half of its bytes. With kPowerCut what was not
-  // synced is lost first.
+  // The process ends in operation `at`: a write leaves half of its bytes. With kPowerCut what was
+  // not synced is lost first.
   void DieAt(std::uint64_t at, Death how);
   std::uint64_t operations() const;
 
@@ -65,8 +67,8 @@ class FaultyFileIo final : public FileIo {
   std::map<std::string, Tracked> files_;
 };
 
-// Both planes in memory. The data plane keeps a watermark per stream and applies each sequence once,
-// as the real one does. Thread-safe.
+// Both planes in memory. The data plane keeps a watermark per stream and applies each sequence
+// once, as the real one does. Thread-safe.
 class FakePlanes final : public Planes {
  public:
   explicit FakePlanes(base::Clock& clock) : clock_(clock) {}
@@ -77,34 +79,39 @@ class FakePlanes final : public Planes {
     data::v1::EvidenceRecord record;
   };
 
-  // Called before an Ingest is applied (kBefore) or after (kAfter); an error is what the caller gets.
+  // Called before an Ingest is applied (kBefore) or after (kAfter); an error is what the caller
+  // gets.
   enum class When : std::uint8_t { kBefore, kAfter };
-  void set_ingest_fault(When when, std::function<base::Status(const data::v1::IngestRequest&)> fault);
+  void set_ingest_fault(When when,
+                        std::function<base::Status(const data::v1::IngestRequest&)> fault);
   void set_mint_fault(std::function<base::Status()> fault);
   // Records for which this gives a reason are rejected for good.
   void set_reject(std::function<std::string(const data::v1::EvidenceRecord&)> reject);
-  void set_down(bool down);            // everything is unreachable
-  void RevokeTokens();                 // tokens given out so far stop working
+  void set_down(bool down);  // everything is unreachable
+  void RevokeTokens();       // tokens given out so far stop working
   void SetWatermark(const std::string& stream_id, std::uint64_t watermark);
 
   std::vector<Applied> applied() const;
   // Names of executions in the order in which they were applied.
   std::vector<std::string> applied_names() const;
-  std::vector<std::pair<std::size_t, std::size_t>> batches() const;  // records and bytes of each request
+  std::vector<std::pair<std::size_t, std::size_t>> batches()
+      const;  // records and bytes of each request
   int mints() const;
   int heartbeats() const;
   std::vector<data::v1::ReportHealthRequest> reports() const;
 
   base::Result<control::v1::MintComputeTokenResponse> MintComputeToken(
-      const control::v1::MintComputeTokenRequest& request, std::chrono::milliseconds timeout) override;
-  base::Result<control::v1::HeartbeatResponse> Heartbeat(const std::string& token,
-                                                         const control::v1::HeartbeatRequest& request,
-                                                         std::chrono::milliseconds timeout) override;
-  base::Result<data::v1::IngestResponse> Ingest(const std::string& token, const data::v1::IngestRequest& request,
+      const control::v1::MintComputeTokenRequest& request,
+      std::chrono::milliseconds timeout) override;
+  base::Result<control::v1::HeartbeatResponse> Heartbeat(
+      const std::string& token, const control::v1::HeartbeatRequest& request,
+      std::chrono::milliseconds timeout) override;
+  base::Result<data::v1::IngestResponse> Ingest(const std::string& token,
+                                                const data::v1::IngestRequest& request,
                                                 std::chrono::milliseconds timeout) override;
-  base::Result<data::v1::ReportHealthResponse> ReportHealth(const std::string& token,
-                                                            const data::v1::ReportHealthRequest& request,
-                                                            std::chrono::milliseconds timeout) override;
+  base::Result<data::v1::ReportHealthResponse> ReportHealth(
+      const std::string& token, const data::v1::ReportHealthRequest& request,
+      std::chrono::milliseconds timeout) override;
 
  private:
   base::Status Check(const std::string& token) const;
@@ -128,6 +135,7 @@ class FakePlanes final : public Planes {
 // A record of an execution called `name`.
 evidence::Payload ExecutionNamed(const std::string& name);
 // A batch of one series with `points` points.
-evidence::SampleBatch SamplesOf(const std::string& identity, std::size_t points, base::WallTime from);
+evidence::SampleBatch SamplesOf(const std::string& identity, std::size_t points,
+                                base::WallTime from);
 
 }  // namespace expanse::daemon

@@ -1,16 +1,15 @@
 #include "daemon/file_io.h"
 
-#include <cerrno>
-#include <cstdio>
-
 #include <fcntl.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 
 namespace expanse::daemon {
 
 base::Result<base::UniqueFd> SystemFileIo::Create(const std::string& path) {
-  base::UniqueFd fd(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return base::FailErrno(errno, "create " + path);
   return fd;
 }

@@ -1,5 +1,5 @@
-// The few file operations through which the outbox changes the disk, so that tests can fail or kill at
-// every one of them. Reading goes past this: it cannot lose anything.
+// The few file operations through which the outbox changes the disk, so that tests can fail or kill
+// at every one of them. Reading goes past this: it cannot lose anything.
 #pragma once
 
 #include <cstdint>

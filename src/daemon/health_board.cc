@@ -11,12 +11,13 @@ std::vector<evidence::HealthRow> HealthBoard::Rows(base::MonoTime now, base::Wal
   for (const auto& [name, section] : sections_) {
     all.insert(all.end(), section.rows.begin(), section.rows.end());
     if (now - section.at <= stalled_after) continue;
-    all.push_back({.collector = name,
-                   .status = evidence::HealthStatus::kFailed,
-                   .reason = "stalled",
-                   .message = fmt::format("no sign of life for {:.0f} s", base::ToSeconds(now - section.at)),
-                   .checked_at = wall,
-                   .figures = {}});
+    all.push_back(
+        {.collector = name,
+         .status = evidence::HealthStatus::kFailed,
+         .reason = "stalled",
+         .message = fmt::format("no sign of life for {:.0f} s", base::ToSeconds(now - section.at)),
+         .checked_at = wall,
+         .figures = {}});
   }
   return all;
 }

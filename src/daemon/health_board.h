@@ -24,10 +24,12 @@ class HealthBoard {
   // The section is alive; its rows stay.
   void Touch(std::string_view section, base::MonoTime now) {
     std::scoped_lock lock(mutex_);
-    if (const auto found = sections_.find(section); found != sections_.end()) found->second.at = now;
+    if (const auto found = sections_.find(section); found != sections_.end())
+      found->second.at = now;
   }
   // All rows; a section that gave no sign of life for `stalled_after` adds a failed row of its own.
-  std::vector<evidence::HealthRow> Rows(base::MonoTime now, base::WallTime wall, base::Duration stalled_after) const;
+  std::vector<evidence::HealthRow> Rows(base::MonoTime now, base::WallTime wall,
+                                        base::Duration stalled_after) const;
 
  private:
   struct Section {

@@ -1,13 +1,12 @@
 #include "daemon/health_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -59,7 +58,8 @@ std::int64_t NumberOf(const json& object, const char* key) {
 }
 
 bool IsFatal(const evidence::HealthRow& row) {
-  return row.status == evidence::HealthStatus::kFailed && (row.reason == "stalled" || row.reason == "revoked");
+  return row.status == evidence::HealthStatus::kFailed &&
+         (row.reason == "stalled" || row.reason == "revoked");
 }
 
 }  // namespace
@@ -94,9 +94,11 @@ std::string FormatHealth(const HealthSnapshot& snapshot) {
 base::Result<HealthSnapshot> ParseHealth(std::string_view text) {
   const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_object() || NumberOf(parsed, "version") != 1) {
-    return base::Fail(base::Code::kInvalidArgument, "health.syntax", "not a health file of version 1");
+    return base::Fail(base::Code::kInvalidArgument, "health.syntax",
+                      "not a health file of version 1");
   }
-  EXPANSE_ASSIGN_OR_RETURN(const base::WallTime written_at, base::ParseRfc3339(TextOf(parsed, "written_at")));
+  EXPANSE_ASSIGN_OR_RETURN(const base::WallTime written_at,
+                           base::ParseRfc3339(TextOf(parsed, "written_at")));
   HealthSnapshot snapshot{.boot_id = TextOf(parsed, "boot_id"),
                           .mono = base::MonoTime(base::Duration(NumberOf(parsed, "mono_ns"))),
                           .written_at = written_at,
@@ -111,43 +113,52 @@ base::Result<HealthSnapshot> ParseHealth(std::string_view text) {
   if (rows == parsed.end() || !rows->is_array()) return snapshot;
   for (const json& row : *rows) {
     if (!row.is_object()) continue;
-    snapshot.rows.push_back({.collector = TextOf(row, "collector"),
-                             .status = ParseStatusName(TextOf(row, "status")),
-                             .reason = TextOf(row, "reason"),
-                             .message = TextOf(row, "message"),
-                             .checked_at = base::ParseRfc3339(TextOf(row, "checked_at")).value_or(written_at),
-                             .figures = {}});
+    snapshot.rows.push_back(
+        {.collector = TextOf(row, "collector"),
+         .status = ParseStatusName(TextOf(row, "status")),
+         .reason = TextOf(row, "reason"),
+         .message = TextOf(row, "message"),
+         .checked_at = base::ParseRfc3339(TextOf(row, "checked_at")).value_or(written_at),
+         .figures = {}});
   }
   return snapshot;
 }
 
-HealthVerdict JudgeHealth(const HealthSnapshot& snapshot, std::string_view boot_id, base::MonoTime now,
-                          std::chrono::milliseconds max_age) {
-  if (snapshot.boot_id != boot_id) return {false, "unhealthy: the daemon has not run since this machine started"};
+HealthVerdict JudgeHealth(const HealthSnapshot& snapshot, std::string_view boot_id,
+                          base::MonoTime now, std::chrono::milliseconds max_age) {
+  if (snapshot.boot_id != boot_id)
+    return {false, "unhealthy: the daemon has not run since this machine started"};
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - snapshot.mono);
   if (age > max_age) {
-    return {false, fmt::format("unhealthy: the last heartbeat was {:.0f} s ago (limit {})", base::ToSeconds(age),
-                               base::FormatDuration(max_age))};
+    return {false, fmt::format("unhealthy: the last heartbeat was {:.0f} s ago (limit {})",
+                               base::ToSeconds(age), base::FormatDuration(max_age))};
   }
   std::string limits;
   for (const evidence::HealthRow& row : snapshot.rows) {
     if (IsFatal(row)) {
-      return {false, base::EscapeForDisplay(fmt::format("unhealthy: {} {}: {}", row.collector, row.reason, row.message))};
+      return {false, base::EscapeForDisplay(fmt::format("unhealthy: {} {}: {}", row.collector,
+                                                        row.reason, row.message))};
     }
-    if (row.status == evidence::HealthStatus::kDegraded || row.status == evidence::HealthStatus::kFailed) {
+    if (row.status == evidence::HealthStatus::kDegraded ||
+        row.status == evidence::HealthStatus::kFailed) {
       limits += fmt::format("{}{} {}", limits.empty() ? "" : ", ", row.collector, row.reason);
     }
   }
-  if (!snapshot.control_error.empty()) limits += (limits.empty() ? "" : ", ") + std::string("control plane not reached");
-  if (!snapshot.data_error.empty()) limits += (limits.empty() ? "" : ", ") + std::string("data plane not reached");
-  return {true, base::EscapeForDisplay(limits.empty() ? "healthy" : "healthy, with limits: " + limits)};
+  if (!snapshot.control_error.empty())
+    limits += (limits.empty() ? "" : ", ") + std::string("control plane not reached");
+  if (!snapshot.data_error.empty())
+    limits += (limits.empty() ? "" : ", ") + std::string("data plane not reached");
+  return {true,
+          base::EscapeForDisplay(limits.empty() ? "healthy" : "healthy, with limits: " + limits)};
 }
 
-HealthVerdict CheckHealthFile(const std::string& path, base::Clock& clock, std::chrono::milliseconds max_age) {
+HealthVerdict CheckHealthFile(const std::string& path, base::Clock& clock,
+                              std::chrono::milliseconds max_age) {
   auto text = base::ReadFile(path, 4U << 20);
   if (!text) return {false, base::EscapeForDisplay("unhealthy: " + text.error().message)};
   auto snapshot = ParseHealth(*text);
-  if (!snapshot) return {false, base::EscapeForDisplay("unhealthy: " + path + ": " + snapshot.error().message)};
+  if (!snapshot)
+    return {false, base::EscapeForDisplay("unhealthy: " + path + ": " + snapshot.error().message)};
   return JudgeHealth(*snapshot, BootId(), clock.Mono(), max_age);
 }
 

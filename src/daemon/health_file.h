@@ -35,13 +35,14 @@ struct HealthVerdict {
 };
 
 // Unhealthy: older than `max_age`, from before the last boot, a part of the daemon stalled, the
-// credential revoked. A plane that is away or a collector without its source is not: a restart would
-// not help, and evidence is kept.
-HealthVerdict JudgeHealth(const HealthSnapshot& snapshot, std::string_view boot_id, base::MonoTime now,
-                          std::chrono::milliseconds max_age);
+// credential revoked. A plane that is away or a collector without its source is not: a restart
+// would not help, and evidence is kept.
+HealthVerdict JudgeHealth(const HealthSnapshot& snapshot, std::string_view boot_id,
+                          base::MonoTime now, std::chrono::milliseconds max_age);
 
 // Reads the file and judges it; a missing or damaged file is unhealthy too.
-HealthVerdict CheckHealthFile(const std::string& path, base::Clock& clock, std::chrono::milliseconds max_age);
+HealthVerdict CheckHealthFile(const std::string& path, base::Clock& clock,
+                              std::chrono::milliseconds max_age);
 
 // The kernel's id of this boot, empty where it cannot be read.
 std::string BootId();

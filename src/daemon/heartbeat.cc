@@ -1,9 +1,9 @@
 #include "daemon/heartbeat.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <unistd.h>
 
 #include "base/files.h"
 #include "daemon/health_file.h"
@@ -15,9 +15,11 @@ namespace {
 using namespace std::chrono_literals;
 
 // What a plane may ask for; anything else is kept within.
-std::chrono::milliseconds Bounded(const google::protobuf::Duration& asked, std::chrono::milliseconds fallback) {
-  const auto wanted = std::chrono::seconds(asked.seconds()) +
-                      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::nanoseconds(asked.nanos()));
+std::chrono::milliseconds Bounded(const google::protobuf::Duration& asked,
+                                  std::chrono::milliseconds fallback) {
+  const auto wanted =
+      std::chrono::seconds(asked.seconds()) + std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                  std::chrono::nanoseconds(asked.nanos()));
   if (wanted <= 0ms) return fallback;
   return std::clamp<std::chrono::milliseconds>(wanted, 1s, 10min);
 }
@@ -62,8 +64,9 @@ base::Status Heartbeats::ReportToData(const std::vector<evidence::HealthRow>& ro
 void Heartbeats::Note(const char* plane, const base::Status& status, std::string* error) {
   if (status && !error->empty()) base::LogInfo("heartbeat.back", {{"plane", plane}});
   if (!status && error->empty()) {
-    base::LogWarn("heartbeat.failed",
-                  {{"plane", plane}, {"reason", status.error().reason}, {"message", status.error().message}});
+    base::LogWarn(
+        "heartbeat.failed",
+        {{"plane", plane}, {"reason", status.error().reason}, {"message", status.error().message}});
   }
   *error = status ? "" : status.error().message;
   if (!status && error->empty()) *error = base::CodeName(status.error().code);
@@ -83,7 +86,8 @@ void Heartbeats::WriteFile(const std::vector<evidence::HealthRow>& rows) {
                                 .rows = rows};
   // Readable by all: it holds no secret, and health checks may run as another user.
   auto written = base::WriteFileAtomically(options_.health_path, FormatHealth(snapshot), 0644);
-  if (!written && file_log_.Allow()) base::LogWarn("heartbeat.file", {{"message", written.error().message}});
+  if (!written && file_log_.Allow())
+    base::LogWarn("heartbeat.file", {{"message", written.error().message}});
 }
 
 std::chrono::milliseconds Heartbeats::Beat() {

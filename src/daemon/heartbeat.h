@@ -18,7 +18,7 @@ namespace expanse::daemon {
 struct HeartbeatOptions {
   std::string daemon_version;
   std::string node;
-  std::string health_path;  // empty: no file
+  std::string health_path;                     // empty: no file
   std::chrono::milliseconds interval{30'000};  // until a plane asks for another
   std::chrono::milliseconds timeout{10'000};
 };

@@ -1,4 +1,9 @@
 // expanse-daemon: reads its options, wires the sources together and waits for a signal.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -7,14 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-#include <malloc.h>
-#include <unistd.h>
-
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/time.h"
+#include "collect/cgroup/collector.h"
+#include "collect/host/collector.h"
+#include "collect/process/collector.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_settings.h"
 #include "daemon/health_file.h"
@@ -53,8 +57,14 @@ Each option can also be set in the environment, under the name shown.
 
 // Flags that are no settings.
 std::vector<base::SettingSpec> FlagsOnly() {
-  return {{.name = "print_config", .kind = base::SettingKind::kBool, .default_value = "false", .help = ""},
-          {.name = "max_age", .kind = base::SettingKind::kDuration, .default_value = "90s", .help = ""}};
+  return {{.name = "print_config",
+           .kind = base::SettingKind::kBool,
+           .default_value = "false",
+           .help = ""},
+          {.name = "max_age",
+           .kind = base::SettingKind::kDuration,
+           .default_value = "90s",
+           .help = ""}};
 }
 
 int Complain(const base::Error& error, int code) {
@@ -109,17 +119,37 @@ base::Status ConfigureLogging(const base::Settings& settings) {
   EXPANSE_ASSIGN_OR_RETURN(const auto level, base::ParseLogLevel(settings.GetString("log.level")));
   const std::string& format = settings.GetString("log.format");
   if (format != "text" && format != "json") {
-    return base::Fail(base::Code::kInvalidArgument, "settings.value", "log.format must be text or json");
+    return base::Fail(base::Code::kInvalidArgument, "settings.value",
+                      "log.format must be text or json");
   }
   base::ConfigureLog(level, format == "json" ? base::LogFormat::kJson : base::LogFormat::kText);
   return {};
 }
 
-std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation&, const DaemonOptions&) {
+std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation&,
+                                                                 const DaemonOptions&) {
   return {};
 }
 
-std::vector<SamplerSource> MakeSources(const Invocation&, const DaemonOptions&) { return {}; }
+std::vector<SamplerSource> MakeSources(const Invocation& invocation, const DaemonOptions& options) {
+  const collect::HostView view{.root = invocation.settings.GetString("root"), .node = options.node};
+  const std::vector<std::string> disabled = invocation.settings.GetList("collect.disable");
+  std::vector<SamplerSource> sources;
+  auto add = [&](std::string_view name, auto make, bool in_young_rounds) {
+    if (std::find(disabled.begin(), disabled.end(), name) != disabled.end()) return;
+    sources.push_back({.collector = make(), .in_young_rounds = in_young_rounds});
+  };
+  add(
+      "host", [&] { return std::make_unique<collect::HostCollector>(view); },
+      /*in_young_rounds=*/false);
+  add(
+      "cgroup", [&] { return std::make_unique<collect::CgroupCollector>(view); },
+      /*in_young_rounds=*/true);
+  add(
+      "process", [&] { return std::make_unique<collect::ProcessCollector>(view); },
+      /*in_young_rounds=*/true);
+  return sources;
+}
 
 int Run(const Invocation& invocation) {
   // Three threads that allocate little: arenas of their own would only cost memory.
@@ -147,16 +177,18 @@ int Run(const Invocation& invocation) {
                                  {"state_dir", options.state_dir},
                                  {"control_plane", identity->control_plane_url},
                                  {"data_plane", identity->data_plane_url}});
-  if (!privileges.message.empty()) base::LogWarn("daemon.limited_view", {{"message", privileges.message}});
+  if (!privileges.message.empty())
+    base::LogWarn("daemon.limited_view", {{"message", privileges.message}});
 
-  auto daemon = Daemon::Create(options, {.clock = clock,
-                                         .files = files,
-                                         .planes = **planes,
-                                         .identity = std::move(*identity),
-                                         .reload_identity = [path] { return net::ReadComputeIdentity(path); },
-                                         .observers = MakeObservers(invocation, options),
-                                         .sources = MakeSources(invocation, options),
-                                         .fixed_rows = {privileges}});
+  auto daemon =
+      Daemon::Create(options, {.clock = clock,
+                               .files = files,
+                               .planes = **planes,
+                               .identity = std::move(*identity),
+                               .reload_identity = [path] { return net::ReadComputeIdentity(path); },
+                               .observers = MakeObservers(invocation, options),
+                               .sources = MakeSources(invocation, options),
+                               .fixed_rows = {privileges}});
   if (!daemon) return Complain(daemon.error(), kFailure);
   (*daemon)->Start();
 
@@ -168,7 +200,8 @@ int Run(const Invocation& invocation) {
   std::signal(SIGINT, SIG_DFL);
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!(*daemon)->Drain(invocation.settings.GetDuration("drain_timeout"))) {
-    base::LogWarn("daemon.drain_cut_short", {{"next", "what was not acknowledged is sent after the next start"}});
+    base::LogWarn("daemon.drain_cut_short",
+                  {{"next", "what was not acknowledged is sent after the next start"}});
     std::fflush(nullptr);
     ::_exit(0);  // a thread is inside a call that we do not wait for
   }
@@ -180,7 +213,8 @@ int HealthCheck(const Invocation& invocation, const std::string& max_age_text) {
   const auto max_age = base::ParseDuration(max_age_text);
   if (!max_age) return Complain(base::Error(max_age.error()).With("--max-age"), kUsage);
   base::SystemClock clock;
-  const std::string directory = StateDirectory(invocation.settings, invocation.environment, invocation.is_root);
+  const std::string directory =
+      StateDirectory(invocation.settings, invocation.environment, invocation.is_root);
   const HealthVerdict verdict = CheckHealthFile(directory + "/health.json", clock, *max_age);
   fmt::print("{}\n", verdict.line);
   return verdict.healthy ? 0 : kFailure;
@@ -201,7 +235,8 @@ int Main(std::vector<std::string> arguments) {
     return 0;
   }
   if (flags->words.size() > 1 || (command != "run" && command != "healthcheck")) {
-    return Complain({.message = fmt::format("unknown command \"{}\"; see expanse-daemon --help", flags->words.back())},
+    return Complain({.message = fmt::format("unknown command \"{}\"; see expanse-daemon --help",
+                                            flags->words.back())},
                     kUsage);
   }
   auto take = [&](const char* name, std::string fallback) {
@@ -210,8 +245,10 @@ int Main(std::vector<std::string> arguments) {
   };
   const std::string print_config = take("print_config", "false");
   const std::string max_age = take("max_age", "90s");
-  Invocation invocation{.environment = base::ProcessEnvironment(), .command = command, .is_root = ::geteuid() == 0};
-  auto settings = base::Settings::Load(DaemonSettings(), "", invocation.environment, flags->settings);
+  Invocation invocation{
+      .environment = base::ProcessEnvironment(), .command = command, .is_root = ::geteuid() == 0};
+  auto settings =
+      base::Settings::Load(DaemonSettings(), "", invocation.environment, flags->settings);
   if (!settings) return Complain(settings.error(), kUsage);
   invocation.settings = std::move(*settings);
   invocation.config_path =

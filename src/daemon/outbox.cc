@@ -1,9 +1,9 @@
 #include "daemon/outbox.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/crypto.h"
 #include "base/log.h"
@@ -81,14 +81,16 @@ base::Status Outbox::CloseActive() {
     std::scoped_lock lock(mutex_);
     for (Segment& segment : segments_) {
       if (segment.number != number) continue;
-      // Samples are read before they are synced; lifecycle records that were refused must not appear.
+      // Samples are read before they are synced; lifecycle records that were refused must not
+      // appear.
       if (options_.stream_class == StreamClass::kLifecycle) segment.size = segment.readable;
       keep = segment.size;
     }
     active_ = {};
   }
   // Best effort: the reader stops at `size` now, and recovery steps over damage later.
-  if (!synced && keep > 0) (void)files_.Truncate(SegmentPath(number), static_cast<std::int64_t>(keep));
+  if (!synced && keep > 0)
+    (void)files_.Truncate(SegmentPath(number), static_cast<std::int64_t>(keep));
   return synced;
 }
 
@@ -193,11 +195,12 @@ base::Status Outbox::Sync(std::uint64_t ticket) {
   if (status) {
     synced_ticket_ = target;
     for (Segment& segment : segments_) {
-      if (segment.number == active.number) segment.readable = std::max(segment.readable, active.size);
+      if (segment.number == active.number)
+        segment.readable = std::max(segment.readable, active.size);
     }
   } else {
-    // After a failed fdatasync the kernel may have dropped the pages and report success next time, so
-    // everything since the last good one counts as lost and the segment is not written to again.
+    // After a failed fdatasync the kernel may have dropped the pages and report success next time,
+    // so everything since the last good one counts as lost and the segment is not written to again.
     if (lost_upto_ == 0) lost_above_ = synced_ticket_;
     lost_upto_ = appended_ticket_;
     synced_ticket_ = appended_ticket_;

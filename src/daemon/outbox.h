@@ -3,8 +3,8 @@
 // sequence is never used twice; nothing is deleted before it is acknowledged, except by DropOldest.
 //
 // Thread-safe: any number of appenders, one reader (ReadBatch, Acknowledge, SetAside). Memory is
-// bounded by the largest batch asked for, not by what lies on disk. All calls but the counters do file
-// I/O and may block for as long as the disk does.
+// bounded by the largest batch asked for, not by what lies on disk. All calls but the counters do
+// file I/O and may block for as long as the disk does.
 #pragma once
 
 #include <condition_variable>
@@ -43,10 +43,10 @@ struct OutboxBatch {
 };
 
 struct OutboxFigures {
-  std::uint64_t bytes = 0;           // on disk
+  std::uint64_t bytes = 0;  // on disk
   std::uint64_t segments = 0;
-  std::uint64_t appended = 0;        // records, since start
-  std::uint64_t acknowledged = 0;    // highest sequence
+  std::uint64_t appended = 0;      // records, since start
+  std::uint64_t acknowledged = 0;  // highest sequence
   std::uint64_t last_sequence = 0;
   std::uint64_t dropped = 0;         // records, ever
   std::uint64_t damaged = 0;         // stretches of damaged bytes, ever
@@ -57,12 +57,14 @@ struct OutboxFigures {
 
 class Outbox {
  public:
-  // Opens or makes the outbox and repairs what a crash left: a torn tail is cut off, a file that is no
-  // segment goes to quarantine/. Fails with outbox.version or os.*.
-  static base::Result<std::unique_ptr<Outbox>> Open(OutboxOptions options, FileIo& files, base::Clock& clock);
+  // Opens or makes the outbox and repairs what a crash left: a torn tail is cut off, a file that is
+  // no segment goes to quarantine/. Fails with outbox.version or os.*.
+  static base::Result<std::unique_ptr<Outbox>> Open(OutboxOptions options, FileIo& files,
+                                                    base::Clock& clock);
 
-  // Writes one record (evidence::Encode; the frame's sequence replaces the record's own) and returns a
-  // ticket for Sync. Fails with outbox.record_too_large or os.*; then nothing was appended.
+  // Writes one record (evidence::Encode; the frame's sequence replaces the record's own) and
+  // returns a ticket for Sync. Fails with outbox.record_too_large or os.*; then nothing was
+  // appended.
   base::Result<std::uint64_t> Append(std::string_view payload);
   // Returns once everything up to `ticket` is durable. Concurrent callers share one fdatasync.
   base::Status Sync(std::uint64_t ticket);
@@ -72,15 +74,16 @@ class Outbox {
   // Records after the acknowledged ones, of one stream and one segment; empty when there are none.
   // At least one record, however large, then up to both limits.
   base::Result<OutboxBatch> ReadBatch(std::size_t max_bytes, std::size_t max_records);
-  // Marks everything up to `watermark` of the batch as delivered and deletes segments that are done.
+  // Marks everything up to `watermark` of the batch as delivered and deletes segments that are
+  // done.
   base::Status Acknowledge(const OutboxBatch& batch, std::uint64_t watermark);
   // Keeps the batch's records in refused/ for people to look at and counts them; the caller then
   // acknowledges them.
   base::Status SetAside(const OutboxBatch& batch, std::string_view why);
   void CountRefused(std::uint64_t records);
 
-  // Deletes the oldest segment, delivered or not; its undelivered records count as dropped. False when
-  // there is none.
+  // Deletes the oldest segment, delivered or not; its undelivered records count as dropped. False
+  // when there is none.
   base::Result<bool> DropOldest();
   // Counts records that were never appended for want of space.
   void CountDropped(std::uint64_t records);
@@ -134,14 +137,14 @@ class Outbox {
   FileIo& files_;
   base::Clock& clock_;
 
-  // Lock order: append_mutex_, state_file_mutex_, mutex_. The first two order writes to a file and are
-  // held over them; mutex_ never is.
+  // Lock order: append_mutex_, state_file_mutex_, mutex_. The first two order writes to a file and
+  // are held over them; mutex_ never is.
   std::mutex append_mutex_;      // guards active_ and the order of frames in it
   std::mutex state_file_mutex_;  // guards the state file
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable synced_;
-  Active active_;  // written under append_mutex_ and mutex_
+  Active active_;                 // written under append_mutex_ and mutex_
   std::deque<Segment> segments_;  // oldest first; the active one is the last
   OutboxState state_;
   OutboxFigures counters_;

@@ -1,12 +1,12 @@
 #include "daemon/outbox_format.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/crypto.h"
 
@@ -59,13 +59,15 @@ base::Result<StreamClass> CheckPreamble(std::string_view bytes, std::string_view
     return std::unexpected(Corrupt("not an outbox file"));
   }
   if (const auto version = Get<std::uint32_t>(bytes, 8); version != kOutboxVersion) {
-    return base::Fail(base::Code::kFailedPrecondition, "outbox.version",
-                      fmt::format("format version {} is not known here (this program writes version "
-                                  "{}); start the newer expanse-daemon that wrote it",
-                                  version, kOutboxVersion));
+    return base::Fail(
+        base::Code::kFailedPrecondition, "outbox.version",
+        fmt::format("format version {} is not known here (this program writes version "
+                    "{}); start the newer expanse-daemon that wrote it",
+                    version, kOutboxVersion));
   }
   const auto stream_class = Get<std::uint32_t>(bytes, 12);
-  if (stream_class != 1 && stream_class != 2) return std::unexpected(Corrupt("unknown stream class"));
+  if (stream_class != 1 && stream_class != 2)
+    return std::unexpected(Corrupt("unknown stream class"));
   return static_cast<StreamClass>(stream_class);
 }
 
@@ -152,7 +154,8 @@ base::Status FrameReader::Fill(std::size_t size) {
 
 std::string_view FrameReader::Peek(std::size_t size) const {
   return std::string_view(buffer_).substr(
-      std::min<std::size_t>(buffer_.size(), static_cast<std::size_t>(position_ - buffer_offset_)), size);
+      std::min<std::size_t>(buffer_.size(), static_cast<std::size_t>(position_ - buffer_offset_)),
+      size);
 }
 
 // Moves position_ to the next header that holds. False: there is none up to the end.
@@ -218,7 +221,8 @@ std::string EncodeOutboxState(const OutboxState& state) {
   Put<std::uint32_t>(&out, kOutboxVersion);
   Put<std::uint32_t>(&out, static_cast<std::uint32_t>(state.stream_class));
   out += UuidBytes(state.stream_id);
-  for (std::uint64_t number : {state.reserved, state.acknowledged, state.dropped, state.damaged, state.refused}) {
+  for (std::uint64_t number :
+       {state.reserved, state.acknowledged, state.dropped, state.damaged, state.refused}) {
     Put<std::uint64_t>(&out, number);
   }
   Put<std::uint64_t>(&out, 0);

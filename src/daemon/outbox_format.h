@@ -1,5 +1,6 @@
 // The bytes of an outbox on disk: segment files and the state file. docs/formats/outbox.md is the
-// description; this is its only implementation. Pure functions and a reader without state outside it.
+// description; this is its only implementation. Pure functions and a reader without state outside
+// it.
 #pragma once
 
 #include <cstddef>
@@ -31,14 +32,16 @@ struct SegmentHeader {
 };
 
 std::string EncodeSegmentHeader(const SegmentHeader& header);
-// Fails with outbox.version for a version that this program does not know, outbox.corrupt otherwise.
+// Fails with outbox.version for a version that this program does not know, outbox.corrupt
+// otherwise.
 base::Result<SegmentHeader> DecodeSegmentHeader(std::string_view bytes);
 
-// Checksums of frames start from the stream's id: bytes that a user put into a record cannot pass for
-// a frame when a damaged segment is searched for the next good one.
+// Checksums of frames start from the stream's id: bytes that a user put into a record cannot pass
+// for a frame when a damaged segment is searched for the next good one.
 std::uint32_t FrameSeed(std::string_view stream_id);
 // Appends one frame to `out`. `payload` is at most kMaxFramePayload.
-void AppendFrame(std::uint32_t seed, std::uint64_t sequence, std::string_view payload, std::string* out);
+void AppendFrame(std::uint32_t seed, std::uint64_t sequence, std::string_view payload,
+                 std::string* out);
 
 struct Frame {
   std::uint64_t sequence = 0;
@@ -46,18 +49,19 @@ struct Frame {
   std::uint64_t end = 0;  // offset of the byte after the frame
 };
 
-// Reads the good frames of a segment in order and steps over what is damaged. Holds one buffer of at
-// most the largest frame. Not thread-safe.
+// Reads the good frames of a segment in order and steps over what is damaged. Holds one buffer of
+// at most the largest frame. Not thread-safe.
 class FrameReader {
  public:
   // Fills `out` with up to `size` bytes at `offset`; fewer only at the end of the file.
-  using ReadAt = std::function<base::Status(std::uint64_t offset, std::size_t size, std::string* out)>;
+  using ReadAt =
+      std::function<base::Status(std::uint64_t offset, std::size_t size, std::string* out)>;
 
   // Reads [begin, end). `begin` is the start of a frame.
   FrameReader(ReadAt read, std::uint32_t seed, std::uint64_t begin, std::uint64_t end);
 
-  // The next good frame with a sequence above the one before, nothing at the end. Fails when reading
-  // fails.
+  // The next good frame with a sequence above the one before, nothing at the end. Fails when
+  // reading fails.
   base::Result<std::optional<Frame>> Next();
 
   // Damaged stretches passed so far, and whether the last one reached the end of the segment.

@@ -1,12 +1,11 @@
 // The reader's half of Outbox: batches, acknowledgements, dropping.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
-
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
 
 #include "base/log.h"
 #include "daemon/outbox.h"
@@ -19,7 +18,8 @@ FrameReader::ReadAt ReadFrom(const base::UniqueFd& fd) {
     out->resize(size);
     std::size_t done = 0;
     while (done < size) {
-      const ssize_t got = ::pread(fd.get(), out->data() + done, size - done, static_cast<off_t>(offset + done));
+      const ssize_t got =
+          ::pread(fd.get(), out->data() + done, size - done, static_cast<off_t>(offset + done));
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return base::FailErrno(errno, "read segment");
       if (got == 0) break;
@@ -53,12 +53,14 @@ std::optional<Outbox::Segment> Outbox::NextToRead(std::uint64_t* offset) const {
 // The file is gone: dropped a moment ago, or deleted by somebody else.
 void Outbox::Forget(std::uint64_t number) {
   std::scoped_lock lock(mutex_);
-  const auto erased = std::erase_if(segments_, [&](const Segment& s) { return s.number == number; });
+  const auto erased =
+      std::erase_if(segments_, [&](const Segment& s) { return s.number == number; });
   if (erased == 0) return;
   ++state_.damaged;
   state_dirty_ = true;
   if (active_.number == number) active_.broken = true;  // the next record opens a new file
-  base::LogWarn("outbox.segment_gone", {{"stream", Name(options_.stream_class)}, {"segment", number}});
+  base::LogWarn("outbox.segment_gone",
+                {{"stream", Name(options_.stream_class)}, {"segment", number}});
 }
 
 base::Result<OutboxBatch> Outbox::ReadBatch(std::size_t max_bytes, std::size_t max_records) {
@@ -76,7 +78,10 @@ base::Result<OutboxBatch> Outbox::ReadBatch(std::size_t max_bytes, std::size_t m
       std::scoped_lock lock(mutex_);
       if (segment->stream_id == state_.stream_id) acknowledged = state_.acknowledged;
     }
-    batch = {.stream_id = segment->stream_id, .frames = {}, .segment = segment->number, .read_to = offset};
+    batch = {.stream_id = segment->stream_id,
+             .frames = {},
+             .segment = segment->number,
+             .read_to = offset};
     FrameReader reader(ReadFrom(*fd), FrameSeed(segment->stream_id), offset, segment->readable);
     std::size_t bytes = 0;
     bool full = false;
@@ -139,8 +144,8 @@ base::Status Outbox::Acknowledge(const OutboxBatch& batch, std::uint64_t waterma
   return RemoveFinished();
 }
 
-// Deletes delivered segments; damaged ones go to quarantine instead. One that cannot be deleted stays
-// in the list and is tried again next time.
+// Deletes delivered segments; damaged ones go to quarantine instead. One that cannot be deleted
+// stays in the list and is tried again next time.
 base::Status Outbox::RemoveFinished() {
   while (true) {
     Segment segment;
@@ -148,8 +153,9 @@ base::Status Outbox::RemoveFinished() {
       std::scoped_lock lock(mutex_);
       if (segments_.empty()) return {};
       segment = segments_.front();
-      const bool delivered = segment.number < cursor_segment_ ||
-                             (segment.number == cursor_segment_ && cursor_offset_ >= segment.readable);
+      const bool delivered =
+          segment.number < cursor_segment_ ||
+          (segment.number == cursor_segment_ && cursor_offset_ >= segment.readable);
       if (!delivered || segment.number == active_.number) return {};
     }
     const std::string path = SegmentPath(segment.number);
@@ -205,8 +211,9 @@ base::Status Outbox::SetAside(const OutboxBatch& batch, std::string_view why) {
   for (const Frame& frame : batch.frames) {
     const std::string name = fmt::format("{}-{}.record", batch.stream_id, frame.sequence);
     EXPANSE_RETURN_IF_ERROR(ReplaceFile(files_, directory, name, frame.payload));
-    base::LogError("outbox.set_aside",
-                   {{"stream", Name(options_.stream_class)}, {"file", directory + "/" + name}, {"why", why}});
+    base::LogError(
+        "outbox.set_aside",
+        {{"stream", Name(options_.stream_class)}, {"file", directory + "/" + name}, {"why", why}});
   }
   CountRefused(batch.frames.size());
   return {};

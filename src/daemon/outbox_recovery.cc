@@ -1,12 +1,12 @@
 // Opening an Outbox: what a crash, a full disk or a damaged file left is put in order here.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/crypto.h"
 #include "base/log.h"
@@ -46,22 +46,27 @@ base::Status ReadAt(int fd, std::uint64_t offset, std::size_t size, std::string*
 
 }  // namespace
 
-base::Result<std::unique_ptr<Outbox>> Outbox::Open(OutboxOptions options, FileIo& files, base::Clock& clock) {
+base::Result<std::unique_ptr<Outbox>> Outbox::Open(OutboxOptions options, FileIo& files,
+                                                   base::Clock& clock) {
   EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(options.directory, 0700));
   std::unique_ptr<Outbox> outbox(new Outbox(std::move(options), files, clock));
   auto loaded = outbox->LoadState();
   if (loaded) loaded = outbox->LoadSegments();
-  if (!loaded) return std::unexpected(std::move(loaded.error()).With("outbox " + outbox->options_.directory));
+  if (!loaded)
+    return std::unexpected(std::move(loaded.error()).With("outbox " + outbox->options_.directory));
   return outbox;
 }
 
 base::Status Outbox::LoadState() {
   auto bytes = base::ReadFile(base::JoinPath(options_.directory, "state"), 4096);
-  if (!bytes && bytes.error().reason != "os.ENOENT") return std::unexpected(std::move(bytes.error()));
+  if (!bytes && bytes.error().reason != "os.ENOENT")
+    return std::unexpected(std::move(bytes.error()));
   auto state = bytes ? DecodeOutboxState(*bytes) : base::Result<OutboxState>(OutboxState{});
-  if (!state && state.error().reason == "outbox.version") return std::unexpected(std::move(state.error()));
+  if (!state && state.error().reason == "outbox.version")
+    return std::unexpected(std::move(state.error()));
   if (bytes && (!state || state->stream_class != options_.stream_class)) {
-    base::LogError("outbox.state_damaged", {{"directory", options_.directory}, {"next", "a new stream"}});
+    base::LogError("outbox.state_damaged",
+                   {{"directory", options_.directory}, {"next", "a new stream"}});
     EXPANSE_RETURN_IF_ERROR(Quarantine("state"));
     bytes = base::Fail(base::Code::kNotFound, "outbox.state", "set aside");
   }
@@ -70,7 +75,8 @@ base::Status Outbox::LoadState() {
     next_sequence_ = state_.reserved + 1;
     return {};
   }
-  // Without its numbers the old stream must not be continued; segments keep the id they were made with.
+  // Without its numbers the old stream must not be continued; segments keep the id they were made
+  // with.
   state_ = {.stream_class = options_.stream_class, .stream_id = base::NewUuid(clock_.Now())};
   return SaveState();
 }
@@ -105,12 +111,14 @@ base::Status Outbox::LoadSegment(std::uint64_t number, bool newest) {
     return std::unexpected(std::move(header.error()).With(name));
   }
   if (!header || header->stream_class != options_.stream_class) {
-    base::LogError("outbox.segment_damaged", {{"file", path}, {"next", "set aside in quarantine/"}});
+    base::LogError("outbox.segment_damaged",
+                   {{"file", path}, {"next", "set aside in quarantine/"}});
     ++state_.damaged;
     state_dirty_ = true;
     return Quarantine(name);
   }
-  Segment segment{.number = number, .stream_id = header->stream_id, .size = file.size, .readable = file.size};
+  Segment segment{
+      .number = number, .stream_id = header->stream_id, .size = file.size, .readable = file.size};
   if (newest) {
     EXPANSE_RETURN_IF_ERROR(CutTornTail(&segment, path));
     if (segment.size <= kSegmentHeaderSize) return files_.Remove(path);
@@ -123,15 +131,17 @@ base::Status Outbox::LoadSegment(std::uint64_t number, bool newest) {
 base::Status Outbox::CutTornTail(Segment* segment, const std::string& path) {
   EXPANSE_ASSIGN_OR_RETURN(OpenedFile file, OpenWithSize(path));
   const int fd = file.fd.get();
-  FrameReader reader(
-      [fd](std::uint64_t offset, std::size_t size, std::string* out) { return ReadAt(fd, offset, size, out); },
-      FrameSeed(segment->stream_id), kSegmentHeaderSize, segment->size);
+  FrameReader reader([fd](std::uint64_t offset, std::size_t size,
+                          std::string* out) { return ReadAt(fd, offset, size, out); },
+                     FrameSeed(segment->stream_id), kSegmentHeaderSize, segment->size);
   while (true) {
     EXPANSE_ASSIGN_OR_RETURN(auto frame, reader.Next());
     if (!frame) break;
-    if (segment->stream_id == state_.stream_id) next_sequence_ = std::max(next_sequence_, frame->sequence + 1);
+    if (segment->stream_id == state_.stream_id)
+      next_sequence_ = std::max(next_sequence_, frame->sequence + 1);
   }
-  // Numbers above the reservation only exist if the state file is older than the segment (restored).
+  // Numbers above the reservation only exist if the state file is older than the segment
+  // (restored).
   state_.reserved = std::max(state_.reserved, next_sequence_ - 1);
   if (!reader.torn_tail()) return {};
   base::LogInfo("outbox.torn_tail", {{"file", path}, {"bytes", segment->size - reader.good_end()}});

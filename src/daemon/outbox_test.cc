@@ -1,14 +1,14 @@
 #include "daemon/outbox.h"
 
-#include <cerrno>
-#include <map>
-#include <set>
-#include <thread>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+#include <thread>
 
 #include "base/crypto.h"
 #include "base/text.h"
@@ -21,8 +21,11 @@ class OutboxTest : public testing::Test {
  protected:
   OutboxTest() : temp_(std::move(*base::TempDir::Create())) {}
 
-  OutboxOptions Options(std::uint64_t segment_bytes = 1U << 20, StreamClass stream_class = StreamClass::kLifecycle) {
-    return {.stream_class = stream_class, .directory = temp_.path() + "/box", .segment_bytes = segment_bytes};
+  OutboxOptions Options(std::uint64_t segment_bytes = 1U << 20,
+                        StreamClass stream_class = StreamClass::kLifecycle) {
+    return {.stream_class = stream_class,
+            .directory = temp_.path() + "/box",
+            .segment_bytes = segment_bytes};
   }
   std::unique_ptr<Outbox> Open(const OutboxOptions& options) {
     auto outbox = Outbox::Open(options, files_, clock_);
@@ -168,7 +171,9 @@ TEST_F(OutboxTest, TornTailIsCutOff) {
     Put(*outbox, "torn later");
   }
   for (std::size_t cut = 1; cut < 34; cut += 3) {
-    Edit(Segments().back(), [&](std::string* bytes) { bytes->resize(kSegmentHeaderSize + kFrameHeaderSize + 5 + 34 - cut); });
+    Edit(Segments().back(), [&](std::string* bytes) {
+      bytes->resize(kSegmentHeaderSize + kFrameHeaderSize + 5 + 34 - cut);
+    });
     auto outbox = Open();
     EXPECT_EQ(outbox->figures().damaged, 0U);
     auto batch = outbox->ReadBatch(1000, 10);
@@ -284,7 +289,8 @@ TEST_F(OutboxTest, FailedWritesLeaveNothingAndGoOnAfterwards) {
   files_.FailAt(files_.operations() + 1, 2, ENOSPC);
   EXPECT_FALSE(outbox->Append("lost"));
   Put(*outbox, "in a new segment");
-  EXPECT_EQ(Take(*outbox), (std::vector<std::string>{"before", "after", "after", "after", "in a new segment"}));
+  EXPECT_EQ(Take(*outbox),
+            (std::vector<std::string>{"before", "after", "after", "after", "in a new segment"}));
 }
 
 TEST_F(OutboxTest, FailedSyncIsNeverReportedAsDurable) {
@@ -364,7 +370,8 @@ struct Promise {
   int payload;
 };
 
-void Work(const OutboxOptions& options, std::uint64_t die_at, FaultyFileIo::Death how, int pipe, int first) {
+void Work(const OutboxOptions& options, std::uint64_t die_at, FaultyFileIo::Death how, int pipe,
+          int first) {
   base::FakeClock clock;
   FaultyFileIo files;
   files.DieAt(die_at, how);
@@ -378,7 +385,8 @@ void Work(const OutboxOptions& options, std::uint64_t die_at, FaultyFileIo::Deat
     auto batch = (*outbox)->ReadBatch(1U << 20, 2);
     if (!batch || batch->empty()) continue;
     for (const Frame& frame : batch->frames) {
-      tell({'d', frame.sequence, *base::ParseInt<int>(frame.payload.substr(0, frame.payload.find(' ')))});
+      tell({'d', frame.sequence,
+            *base::ParseInt<int>(frame.payload.substr(0, frame.payload.find(' ')))});
     }
     (void)(*outbox)->Acknowledge(*batch, batch->frames.back().sequence);
     (void)(*outbox)->Flush();
@@ -386,13 +394,16 @@ void Work(const OutboxOptions& options, std::uint64_t die_at, FaultyFileIo::Deat
   ::_exit(0);
 }
 
-// A child may die at every single file operation, twice in a row; whatever it was promised must hold.
+// A child may die at every single file operation, twice in a row; whatever it was promised must
+// hold.
 void CrashEverywhere(const std::string& directory, FaultyFileIo::Death how) {
   bool finished = false;
   for (std::uint64_t at = 1; !finished; ++at) {
     ASSERT_LT(at, 500U);
-    const OutboxOptions options{.directory = fmt::format("{}/{}", directory, at), .segment_bytes = 250};
-    std::map<std::pair<std::string, std::uint64_t>, int> delivered;  // (stream, sequence) -> payload
+    const OutboxOptions options{.directory = fmt::format("{}/{}", directory, at),
+                                .segment_bytes = 250};
+    std::map<std::pair<std::string, std::uint64_t>, int>
+        delivered;  // (stream, sequence) -> payload
     std::map<int, int> durable;
     std::set<int> seen;
     for (int life = 0; life < 2; ++life) {
@@ -405,19 +416,22 @@ void CrashEverywhere(const std::string& directory, FaultyFileIo::Death how) {
       while (::read(pipe[0], &promise, sizeof promise) == sizeof promise) {
         if (promise.kind == 's') ++durable[promise.payload];
         if (promise.kind == 'd') {
-          const auto [it, fresh] = delivered.emplace(std::pair{"", promise.sequence}, promise.payload);
-          ASSERT_EQ(it->second, promise.payload) << "sequence " << promise.sequence << " was used twice";
+          const auto [it, fresh] =
+              delivered.emplace(std::pair{"", promise.sequence}, promise.payload);
+          ASSERT_EQ(it->second, promise.payload)
+              << "sequence " << promise.sequence << " was used twice";
           seen.insert(promise.payload);
         }
       }
       ::close(pipe[0]);
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);
-      ASSERT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 7)) << at << " " << status;
+      ASSERT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 7))
+          << at << " " << status;
       if (life == 0) finished = WEXITSTATUS(status) == 0;
     }
     base::FakeClock clock;
-    SystemFileIo files;
+    FaultyFileIo files;
     auto outbox = Outbox::Open(options, files, clock);
     ASSERT_TRUE(outbox) << at << ": " << outbox.error().message;
     EXPECT_EQ((*outbox)->figures().damaged, 0U) << at;
@@ -439,7 +453,8 @@ void CrashEverywhere(const std::string& directory, FaultyFileIo::Death how) {
       ASSERT_TRUE((*outbox)->Acknowledge(*batch, last));
     }
     for (const auto& [payload, count] : durable) {
-      EXPECT_TRUE(seen.contains(payload)) << "killed at operation " << at << ": record " << payload << " is lost";
+      EXPECT_TRUE(seen.contains(payload))
+          << "killed at operation " << at << ": record " << payload << " is lost";
     }
     ASSERT_TRUE((*outbox)->Append("after"));
     ASSERT_TRUE((*outbox)->Flush());
@@ -450,8 +465,12 @@ void CrashEverywhere(const std::string& directory, FaultyFileIo::Death how) {
   }
 }
 
-TEST_F(OutboxTest, SurvivesAKillAtEveryWrite) { CrashEverywhere(temp_.path(), FaultyFileIo::Death::kKill); }
-TEST_F(OutboxTest, SurvivesAPowerCutAtEveryWrite) { CrashEverywhere(temp_.path(), FaultyFileIo::Death::kPowerCut); }
+TEST_F(OutboxTest, SurvivesAKillAtEveryWrite) {
+  CrashEverywhere(temp_.path(), FaultyFileIo::Death::kKill);
+}
+TEST_F(OutboxTest, SurvivesAPowerCutAtEveryWrite) {
+  CrashEverywhere(temp_.path(), FaultyFileIo::Death::kPowerCut);
+}
 
 }  // namespace
 }  // namespace expanse::daemon

@@ -1,10 +1,10 @@
 #include "daemon/outboxes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
-
-#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "evidence/wire.h"
@@ -23,8 +23,8 @@ bool IsOutOfSpace(const base::Error& error) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Outboxes>> Outboxes::Open(const OutboxesOptions& options, FileIo& files,
-                                                       base::Clock& clock) {
+base::Result<std::unique_ptr<Outboxes>> Outboxes::Open(const OutboxesOptions& options,
+                                                       FileIo& files, base::Clock& clock) {
   EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(options.directory, 0700));
   auto open = [&](StreamClass stream_class) {
     return Outbox::Open({.stream_class = stream_class,
@@ -34,7 +34,8 @@ base::Result<std::unique_ptr<Outboxes>> Outboxes::Open(const OutboxesOptions& op
   };
   EXPANSE_ASSIGN_OR_RETURN(auto lifecycle, open(StreamClass::kLifecycle));
   EXPANSE_ASSIGN_OR_RETURN(auto samples, open(StreamClass::kSamples));
-  return std::unique_ptr<Outboxes>(new Outboxes(options, std::move(lifecycle), std::move(samples), clock));
+  return std::unique_ptr<Outboxes>(
+      new Outboxes(options, std::move(lifecycle), std::move(samples), clock));
 }
 
 Outboxes::Outboxes(const OutboxesOptions& options, std::unique_ptr<Outbox> lifecycle,
@@ -49,10 +50,11 @@ base::Status Outboxes::MakeRoom(std::uint64_t bytes, StreamClass for_class) {
   while (lifecycle_->figures().bytes + samples_->figures().bytes + bytes > max_bytes_) {
     EXPANSE_ASSIGN_OR_RETURN(const bool dropped, samples_->DropOldest());
     if (!dropped) {
-      return base::Fail(base::Code::kResourceExhausted, "outbox.full",
-                        fmt::format("the outbox is at its limit of {}; raise outbox.max_bytes or restore "
-                                    "the connection to the data plane",
-                                    base::FormatBytes({max_bytes_})));
+      return base::Fail(
+          base::Code::kResourceExhausted, "outbox.full",
+          fmt::format("the outbox is at its limit of {}; raise outbox.max_bytes or restore "
+                      "the connection to the data plane",
+                      base::FormatBytes({max_bytes_})));
     }
     last_drop_ns_ = clock_.Mono().time_since_epoch().count() + 1;
     if (drop_log_.Allow()) {
@@ -89,7 +91,8 @@ base::Status Outboxes::Emit(evidence::Payload payload, base::WallTime observed_a
   const bool samples = std::holds_alternative<evidence::SampleBatch>(payload);
   const std::string bytes =
       evidence::Encode({.sequence = 0, .observed_at = observed_at, .payload = std::move(payload)});
-  EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t ticket, samples ? AppendSamples(bytes) : AppendLifecycle(bytes));
+  EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t ticket,
+                           samples ? AppendSamples(bytes) : AppendLifecycle(bytes));
   return samples ? samples_->Sync(ticket) : lifecycle_->Sync(ticket);
 }
 
@@ -118,15 +121,18 @@ evidence::HealthRow Outboxes::health(base::WallTime now) const {
       .reason = "",
       .message = "",
       .checked_at = now,
-      .figures = {{"lifecycle_bytes", double(lifecycle.bytes)},
-                  {"samples_bytes", double(samples.bytes)},
-                  {"max_bytes", double(max_bytes_)},
-                  {"lifecycle_pending", double(lifecycle.last_sequence - std::min(lifecycle.acknowledged, lifecycle.last_sequence))},
-                  {"samples_dropped", double(samples.dropped)},
-                  {"damaged", double(lifecycle.damaged + samples.damaged)},
-                  {"refused", double(lifecycle.refused + samples.refused)},
-                  {"write_failures", double(lifecycle.write_failures + samples.write_failures)}}};
-  const std::string& failure = lifecycle.last_failure.empty() ? samples.last_failure : lifecycle.last_failure;
+      .figures = {
+          {"lifecycle_bytes", double(lifecycle.bytes)},
+          {"samples_bytes", double(samples.bytes)},
+          {"max_bytes", double(max_bytes_)},
+          {"lifecycle_pending", double(lifecycle.last_sequence -
+                                       std::min(lifecycle.acknowledged, lifecycle.last_sequence))},
+          {"samples_dropped", double(samples.dropped)},
+          {"damaged", double(lifecycle.damaged + samples.damaged)},
+          {"refused", double(lifecycle.refused + samples.refused)},
+          {"write_failures", double(lifecycle.write_failures + samples.write_failures)}}};
+  const std::string& failure =
+      lifecycle.last_failure.empty() ? samples.last_failure : lifecycle.last_failure;
   const std::int64_t dropped_at = last_drop_ns_;
   const auto since_drop = clock_.Mono().time_since_epoch() - base::Duration(dropped_at);
   if (!failure.empty()) {
@@ -136,7 +142,8 @@ evidence::HealthRow Outboxes::health(base::WallTime now) const {
   } else if (dropped_at != 0 && since_drop < std::chrono::hours(1)) {
     row.status = evidence::HealthStatus::kDegraded;
     row.reason = "samples_dropped";
-    row.message = fmt::format("{} batches of samples were dropped for want of space", samples.dropped);
+    row.message =
+        fmt::format("{} batches of samples were dropped for want of space", samples.dropped);
   }
   return row;
 }

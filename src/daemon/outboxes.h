@@ -1,7 +1,8 @@
-// The daemon's way out for evidence: two outboxes under one size cap. Lifecycle records (executions,
-// log tails, sources) have a stream of their own, so that after an outage they do not wait behind
-// gigabytes of samples, and so that samples can be dropped, oldest first, without touching them.
-// Samples of an execution may therefore arrive before its record; ids are derived, so that is fine.
+// The daemon's way out for evidence: two outboxes under one size cap. Lifecycle records
+// (executions, log tails, sources) have a stream of their own, so that after an outage they do not
+// wait behind gigabytes of samples, and so that samples can be dropped, oldest first, without
+// touching them. Samples of an execution may therefore arrive before its record; ids are derived,
+// so that is fine.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@
 namespace expanse::daemon {
 
 struct OutboxesOptions {
-  std::string directory;                // holds lifecycle/ and samples/
-  std::uint64_t max_bytes = 1U << 30;   // of both together
+  std::string directory;               // holds lifecycle/ and samples/
+  std::uint64_t max_bytes = 1U << 30;  // of both together
 };
 
 // Thread-safe.
@@ -32,8 +33,9 @@ class Outboxes final : public schedulers::EvidenceSink {
   static base::Result<std::unique_ptr<Outboxes>> Open(const OutboxesOptions& options, FileIo& files,
                                                       base::Clock& clock);
 
-  // Durable once it succeeds. To make room for a lifecycle record samples are dropped; outbox.full when
-  // even that is not enough, os.* when the disk refuses: the caller keeps its copy and offers it again.
+  // Durable once it succeeds. To make room for a lifecycle record samples are dropped; outbox.full
+  // when even that is not enough, os.* when the disk refuses: the caller keeps its copy and offers
+  // it again.
   base::Status Emit(evidence::Payload payload, base::WallTime observed_at) override;
   // Durable after the next Flush. A batch that finds no room is dropped and counted, and says so.
   base::Status EmitSamples(evidence::SampleBatch batch, base::WallTime observed_at);
@@ -46,8 +48,8 @@ class Outboxes final : public schedulers::EvidenceSink {
   evidence::HealthRow health(base::WallTime now) const;
 
  private:
-  Outboxes(const OutboxesOptions& options, std::unique_ptr<Outbox> lifecycle, std::unique_ptr<Outbox> samples,
-           base::Clock& clock);
+  Outboxes(const OutboxesOptions& options, std::unique_ptr<Outbox> lifecycle,
+           std::unique_ptr<Outbox> samples, base::Clock& clock);
   base::Status MakeRoom(std::uint64_t bytes, StreamClass for_class);
   base::Result<std::uint64_t> AppendLifecycle(std::string_view bytes);
   base::Result<std::uint64_t> AppendSamples(std::string_view bytes);

@@ -9,29 +9,34 @@ namespace {
 
 class ConnectPlanes final : public Planes {
  public:
-  ConnectPlanes(std::unique_ptr<net::ConnectClient> control, std::unique_ptr<net::ConnectClient> data)
+  ConnectPlanes(std::unique_ptr<net::ConnectClient> control,
+                std::unique_ptr<net::ConnectClient> data)
       : control_(std::move(control)), data_(std::move(data)) {}
 
   base::Result<control::v1::MintComputeTokenResponse> MintComputeToken(
-      const control::v1::MintComputeTokenRequest& request, std::chrono::milliseconds timeout) override {
+      const control::v1::MintComputeTokenRequest& request,
+      std::chrono::milliseconds timeout) override {
     return control_->Call<control::v1::MintComputeTokenResponse>(
-        "expanse.control.v1.AuthService.MintComputeToken", request, {.bearer = "", .timeout = timeout});
+        "expanse.control.v1.AuthService.MintComputeToken", request, {.timeout = timeout});
   }
-  base::Result<control::v1::HeartbeatResponse> Heartbeat(const std::string& token,
-                                                         const control::v1::HeartbeatRequest& request,
-                                                         std::chrono::milliseconds timeout) override {
-    return control_->Call<control::v1::HeartbeatResponse>("expanse.control.v1.ComputeService.Heartbeat", request,
-                                                          {.bearer = token, .timeout = timeout});
+  base::Result<control::v1::HeartbeatResponse> Heartbeat(
+      const std::string& token, const control::v1::HeartbeatRequest& request,
+      std::chrono::milliseconds timeout) override {
+    return control_->Call<control::v1::HeartbeatResponse>(
+        "expanse.control.v1.ComputeService.Heartbeat", request,
+        {.bearer = token, .timeout = timeout});
   }
-  base::Result<data::v1::IngestResponse> Ingest(const std::string& token, const data::v1::IngestRequest& request,
+  base::Result<data::v1::IngestResponse> Ingest(const std::string& token,
+                                                const data::v1::IngestRequest& request,
                                                 std::chrono::milliseconds timeout) override {
     return data_->Call<data::v1::IngestResponse>("expanse.data.v1.IngestService.Ingest", request,
                                                  {.bearer = token, .timeout = timeout});
   }
-  base::Result<data::v1::ReportHealthResponse> ReportHealth(const std::string& token,
-                                                            const data::v1::ReportHealthRequest& request,
-                                                            std::chrono::milliseconds timeout) override {
-    return data_->Call<data::v1::ReportHealthResponse>("expanse.data.v1.IngestService.ReportHealth", request,
+  base::Result<data::v1::ReportHealthResponse> ReportHealth(
+      const std::string& token, const data::v1::ReportHealthRequest& request,
+      std::chrono::milliseconds timeout) override {
+    return data_->Call<data::v1::ReportHealthResponse>("expanse.data.v1.IngestService.ReportHealth",
+                                                       request,
                                                        {.bearer = token, .timeout = timeout});
   }
 
@@ -50,6 +55,8 @@ base::Result<std::unique_ptr<Planes>> ConnectToPlanes(const std::string& control
   options.user_agent = user_agent;
   // The uploader and the heartbeats have a back-off of their own.
   options.max_attempts = 1;
+  options.max_response = 4U << 20;
+  options.max_idle_connections = 2;
   options.base_url = control_plane_url;
   EXPANSE_ASSIGN_OR_RETURN(auto control, net::ConnectClient::Create(options));
   options.base_url = data_plane_url;

@@ -1,4 +1,5 @@
-// What the daemon asks of the control and data planes. An interface, so that tests can be the planes.
+// What the daemon asks of the control and data planes. An interface, so that tests can be the
+// planes.
 #pragma once
 
 #include <chrono>
@@ -19,15 +20,15 @@ class Planes {
   virtual ~Planes() = default;
   virtual base::Result<control::v1::MintComputeTokenResponse> MintComputeToken(
       const control::v1::MintComputeTokenRequest& request, std::chrono::milliseconds timeout) = 0;
-  virtual base::Result<control::v1::HeartbeatResponse> Heartbeat(const std::string& token,
-                                                                 const control::v1::HeartbeatRequest& request,
-                                                                 std::chrono::milliseconds timeout) = 0;
+  virtual base::Result<control::v1::HeartbeatResponse> Heartbeat(
+      const std::string& token, const control::v1::HeartbeatRequest& request,
+      std::chrono::milliseconds timeout) = 0;
   virtual base::Result<data::v1::IngestResponse> Ingest(const std::string& token,
                                                         const data::v1::IngestRequest& request,
                                                         std::chrono::milliseconds timeout) = 0;
-  virtual base::Result<data::v1::ReportHealthResponse> ReportHealth(const std::string& token,
-                                                                    const data::v1::ReportHealthRequest& request,
-                                                                    std::chrono::milliseconds timeout) = 0;
+  virtual base::Result<data::v1::ReportHealthResponse> ReportHealth(
+      const std::string& token, const data::v1::ReportHealthRequest& request,
+      std::chrono::milliseconds timeout) = 0;
 };
 
 // Over Connect, with zstd bodies. Fails with client.url.

@@ -1,10 +1,10 @@
 #include "daemon/privileges.h"
 
-#include <charconv>
-#include <string>
-
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <charconv>
+#include <string>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -19,7 +19,8 @@ struct Need {
   std::string_view without;
 };
 constexpr Need kNeeds[] = {
-    {2, "CAP_DAC_READ_SEARCH", "files of other users' workloads (scripts, spool entries in closed directories)"},
+    {2, "CAP_DAC_READ_SEARCH",
+     "files of other users' workloads (scripts, spool entries in closed directories)"},
     {19, "CAP_SYS_PTRACE", "disk I/O, executable and environment of other users' processes"},
 };
 
@@ -44,7 +45,8 @@ evidence::HealthRow PrivilegesRow(std::uint64_t capabilities, unsigned uid, base
     if ((capabilities >> need.capability & 1U) != 0) continue;
     missing += fmt::format("{}{} (needs {})", missing.empty() ? "" : "; ", need.without, need.name);
   }
-  evidence::HealthRow row{.collector = "privileges", .status = evidence::HealthStatus::kOk, .checked_at = now};
+  evidence::HealthRow row{
+      .collector = "privileges", .status = evidence::HealthStatus::kOk, .checked_at = now};
   if (missing.empty()) return row;
   row.status = evidence::HealthStatus::kDegraded;
   row.reason = "limited_view";

@@ -1,13 +1,13 @@
 #include "daemon/sampler.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -38,8 +38,12 @@ double OwnRssBytes() {
 
 }  // namespace
 
-Sampler::Sampler(SamplerOptions options, std::vector<SamplerSource> sources, BatchSink sink, base::Clock& clock)
-    : options_(std::move(options)), sources_(std::move(sources)), sink_(std::move(sink)), clock_(clock) {}
+Sampler::Sampler(SamplerOptions options, std::vector<SamplerSource> sources, BatchSink sink,
+                 base::Clock& clock)
+    : options_(std::move(options)),
+      sources_(std::move(sources)),
+      sink_(std::move(sink)),
+      clock_(clock) {}
 
 void Sampler::Start() {
   for (SamplerSource& source : sources_) {
@@ -77,7 +81,8 @@ Sampler::Scope* Sampler::FindOrMakeScope(const collect::TrackedWorkload* workloa
   return &scope;
 }
 
-void Sampler::Add(const collect::TrackedWorkload* workload, const evidence::SeriesColumn& series, double value) {
+void Sampler::Add(const collect::TrackedWorkload* workload, const evidence::SeriesColumn& series,
+                  double value) {
   // The compute's own series keep to the full rounds.
   if (young_round_ && workload == nullptr) return;
   Scope* scope = FindOrMakeScope(workload);
@@ -115,7 +120,8 @@ void Sampler::Add(const collect::TrackedWorkload* workload, const evidence::Seri
   ++points_;
 }
 
-void Sampler::Round(const collect::Tick& tick, const std::vector<collect::TrackedWorkload>& workloads, bool young) {
+void Sampler::Round(const collect::Tick& tick,
+                    const std::vector<collect::TrackedWorkload>& workloads, bool young) {
   const double before = ThreadCpuMs();
   tick_ = tick;
   young_round_ = young;
@@ -136,8 +142,15 @@ void Sampler::Round(const collect::Tick& tick, const std::vector<collect::Tracke
 void Sampler::AddOwnCost(double cpu_ms) {
   auto add = [&](const char* metric, const char* unit, double value) {
     if (std::isnan(value)) return;
-    Add(nullptr, {.metric = metric, .source = "daemon", .node = options_.node, .gpu_index = {}, .gpu_uuid = "",
-                  .attribution = "", .unit = unit, .values = {}},
+    Add(nullptr,
+        {.metric = metric,
+         .source = "daemon",
+         .node = options_.node,
+         .gpu_index = {},
+         .gpu_uuid = "",
+         .attribution = "",
+         .unit = unit,
+         .values = {}},
         value);
   };
   add("daemon_tick_cpu", "ms", cpu_ms);
@@ -196,19 +209,22 @@ void Sampler::EmitDue(const collect::Tick& tick, bool sweep) {
   for (auto it = scopes_.begin(); it != scopes_.end();) {
     Scope& scope = it->second;
     const bool gone = scope.key && sweep && scope.alive != alive_;
-    const bool due = !scope.times.empty() &&
-                     (tick.mono - scope.since >= options_.flush_interval || scope.points >= options_.flush_points);
+    const bool due = !scope.times.empty() && (tick.mono - scope.since >= options_.flush_interval ||
+                                              scope.points >= options_.flush_points);
     if (gone || due) Emit(&scope);
     it = gone ? scopes_.erase(it) : std::next(it);
   }
 }
 
-void Sampler::Step(const collect::Tick& tick, const std::vector<collect::TrackedWorkload>& running) {
+void Sampler::Step(const collect::Tick& tick,
+                   const std::vector<collect::TrackedWorkload>& running) {
   // Times within a batch ascend; a clock that was set ends the batches that are open.
   const auto wall_passed = tick.wall - last_step_.wall;
-  const auto mono_passed = std::chrono::duration_cast<std::chrono::microseconds>(tick.mono - last_step_.mono);
+  const auto mono_passed =
+      std::chrono::duration_cast<std::chrono::microseconds>(tick.mono - last_step_.mono);
   last_step_ = tick;
-  if (round_ > 0 && (wall_passed < 0s || std::chrono::abs(wall_passed - mono_passed) > kClockJump)) {
+  if (round_ > 0 &&
+      (wall_passed < 0s || std::chrono::abs(wall_passed - mono_passed) > kClockJump)) {
     base::LogInfo("sampler.clock_jump", {{"by_s", base::ToSeconds(wall_passed - mono_passed)}});
     Flush();
   }
@@ -240,18 +256,19 @@ std::vector<evidence::HealthRow> Sampler::health(base::WallTime now) const {
     rows.push_back(source.collector->health());
     if (rows.back().checked_at == base::WallTime{}) rows.back().checked_at = now;
   }
-  evidence::HealthRow own{.collector = "sampler",
-                          .status = evidence::HealthStatus::kOk,
-                          .reason = "",
-                          .message = "",
-                          .checked_at = now,
-                          .figures = {{"tick_cpu_ms", last_cpu_ms_},
-                                      {"total_cpu_ms", total_cpu_ms_},
-                                      {"rounds", double(rounds_)},
-                                      {"rss_bytes", std::isnan(own_rss_bytes_) ? 0 : own_rss_bytes_},
-                                      {"points", double(points_)},
-                                      {"points_dropped", double(points_dropped_)},
-                                      {"batches_lost", double(batches_refused_)}}};
+  evidence::HealthRow own{
+      .collector = "sampler",
+      .status = evidence::HealthStatus::kOk,
+      .reason = "",
+      .message = "",
+      .checked_at = now,
+      .figures = {{"tick_cpu_ms", last_cpu_ms_},
+                  {"total_cpu_ms", total_cpu_ms_},
+                  {"rounds", double(rounds_)},
+                  {"rss_bytes", std::isnan(own_rss_bytes_) ? 0 : own_rss_bytes_},
+                  {"points", double(points_)},
+                  {"points_dropped", double(points_dropped_)},
+                  {"batches_lost", double(batches_refused_)}}};
   if (!last_refusal_.empty()) {
     own.status = evidence::HealthStatus::kDegraded;
     own.reason = "batches_lost";

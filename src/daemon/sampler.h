@@ -1,6 +1,6 @@
-// Runs the collectors and packs what they measure: a full round every interval, and faster rounds for
-// workloads in their first minute. Points are gathered per scope (one workload, or the compute itself)
-// into columns and leave for the outbox as batches. Each round's own cost is measured.
+// Runs the collectors and packs what they measure: a full round every interval, and faster rounds
+// for workloads in their first minute. Points are gathered per scope (one workload, or the compute
+// itself) into columns and leave for the outbox as batches. Each round's own cost is measured.
 #pragma once
 
 #include <chrono>
@@ -35,18 +35,20 @@ struct SamplerOptions {
 
 struct SamplerSource {
   std::unique_ptr<collect::Collector> collector;
-  // Measures workloads one by one and keeps its state per workload, so that it can be asked about the
-  // young ones alone.
+  // Measures workloads one by one and keeps its state per workload, so that it can be asked about
+  // the young ones alone.
   bool in_young_rounds = false;
 };
 
 // Where batches go; false: not taken (the points are lost, and counted there).
-using BatchSink = std::function<base::Status(evidence::SampleBatch batch, base::WallTime observed_at)>;
+using BatchSink =
+    std::function<base::Status(evidence::SampleBatch batch, base::WallTime observed_at)>;
 
 // Not thread-safe; the capture thread owns it.
 class Sampler final : private collect::SampleSink {
  public:
-  Sampler(SamplerOptions options, std::vector<SamplerSource> sources, BatchSink sink, base::Clock& clock);
+  Sampler(SamplerOptions options, std::vector<SamplerSource> sources, BatchSink sink,
+          base::Clock& clock);
 
   void Start();
   // Runs a round if one is due at `tick`, and passes on batches that are due.
@@ -68,17 +70,19 @@ class Sampler final : private collect::SampleSink {
     std::vector<base::WallTime> times;
     std::vector<Column> columns;
     std::unordered_map<std::string, std::size_t> index;  // identity of a series -> column
-    base::MonoTime since{};    // of the first row
-    std::uint64_t alive = 0;   // the last marking (MarkRunning) that found the workload running
+    base::MonoTime since{};                              // of the first row
+    std::uint64_t alive = 0;  // the last marking (MarkRunning) that found the workload running
     std::size_t points = 0;
   };
 
-  void Add(const collect::TrackedWorkload* workload, const evidence::SeriesColumn& series, double value) override;
+  void Add(const collect::TrackedWorkload* workload, const evidence::SeriesColumn& series,
+           double value) override;
   Scope* FindScope(const collect::TrackedWorkload* workload);
   // Null when there are too many.
   Scope* FindOrMakeScope(const collect::TrackedWorkload* workload);
   bool MarkRunning(const std::vector<collect::TrackedWorkload>& running);
-  void Round(const collect::Tick& tick, const std::vector<collect::TrackedWorkload>& workloads, bool young);
+  void Round(const collect::Tick& tick, const std::vector<collect::TrackedWorkload>& workloads,
+             bool young);
   void AddOwnCost(double cpu_ms);
   void Emit(Scope* scope);
   void EmitDue(const collect::Tick& tick, bool sweep);
@@ -88,7 +92,8 @@ class Sampler final : private collect::SampleSink {
   const BatchSink sink_;
   base::Clock& clock_;
 
-  std::map<std::string, Scope, std::less<>> scopes_;  // by source type and identity; "" is the compute
+  std::map<std::string, Scope, std::less<>>
+      scopes_;            // by source type and identity; "" is the compute
   collect::Tick tick_{};  // of the running round
   collect::Tick last_step_{};
   std::uint64_t round_ = 0;

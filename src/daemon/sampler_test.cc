@@ -1,8 +1,8 @@
 #include "daemon/sampler.h"
 
-#include <cmath>
-
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace expanse::daemon {
 namespace {
@@ -12,8 +12,11 @@ using namespace std::chrono_literals;
 // Adds one point per workload (and one for the compute), counting its calls.
 class FakeCollector final : public collect::Collector {
  public:
-  FakeCollector(std::string name, std::string metric) : Collector(std::move(name)), metric_(std::move(metric)) {}
-  evidence::HealthRow health() const override { return {.collector = std::string(name()), .status = status}; }
+  FakeCollector(std::string name, std::string metric)
+      : Collector(std::move(name)), metric_(std::move(metric)) {}
+  evidence::HealthRow health() const override {
+    return {.collector = std::string(name()), .status = status};
+  }
 
   int collects = 0;
   bool compute_too = true;
@@ -27,7 +30,8 @@ class FakeCollector final : public collect::Collector {
   void CollectImpl(const collect::Tick&, const std::vector<collect::TrackedWorkload>& workloads,
                    collect::SampleSink& sink) override {
     ++collects;
-    const evidence::SeriesColumn series{.metric = metric_, .source = std::string(name()), .node = "n1", .unit = "cores"};
+    const evidence::SeriesColumn series{
+        .metric = metric_, .source = std::string(name()), .node = "n1", .unit = "cores"};
     for (const auto& workload : workloads) sink.Add(&workload, series, value);
     if (compute_too) sink.Add(nullptr, series, value * 10);
   }
@@ -156,7 +160,8 @@ TEST_F(SamplerTest, GapsAreNan) {
   Seconds(2);
   Seconds(1);
   sampler_->Flush();
-  const auto& batch = *std::find_if(batches_.begin(), batches_.end(), [](const auto& b) { return b.key.has_value(); });
+  const auto& batch = *std::find_if(batches_.begin(), batches_.end(),
+                                    [](const auto& b) { return b.key.has_value(); });
   ASSERT_EQ(batch.columns.size(), 2U);
   EXPECT_EQ(batch.columns[0].metric, "cpu");
   EXPECT_TRUE(std::isnan(batch.columns[0].values[1])) << "the host source has no young rounds";

@@ -50,10 +50,11 @@ void Session::Refused(const base::Error& error) {
     token_.clear();
   }
   if (first) {
-    base::LogError("session.revoked",
-                   {{"reason", error.reason},
-                    {"message", error.message},
-                    {"next", "evidence is kept; register the compute again or re-issue its install token"}});
+    base::LogError(
+        "session.revoked",
+        {{"reason", error.reason},
+         {"message", error.message},
+         {"next", "evidence is kept; register the compute again or re-issue its install token"}});
   }
   // Both planes must stay the same: those are read once, at start.
   auto fresh = reload_();
@@ -77,15 +78,16 @@ base::Result<std::string> Session::Mint(std::chrono::milliseconds timeout) {
   if (!response) {
     if (IsRefusal(response.error().code) || response.error().code == base::Code::kNotFound) {
       Refused(response.error());
-      return base::Fail(base::Code::kPermissionDenied, "session.revoked",
-                        "the control plane refused the compute's credential: " + response.error().message);
+      return base::Fail(
+          base::Code::kPermissionDenied, "session.revoked",
+          "the control plane refused the compute's credential: " + response.error().message);
     }
     return std::unexpected(std::move(response.error()).With("access token"));
   }
-  // Our wall clock may be wrong: what it makes of the expiry is only believed within bounds, and a token
-  // that turns out to be over is renewed when a plane says so.
-  const auto life = std::chrono::duration_cast<base::Duration>(FromProtoTime(response->access().expires_at()) -
-                                                               clock_.Now());
+  // Our wall clock may be wrong: what it makes of the expiry is only believed within bounds, and a
+  // token that turns out to be over is renewed when a plane says so.
+  const auto life = std::chrono::duration_cast<base::Duration>(
+      FromProtoTime(response->access().expires_at()) - clock_.Now());
   const auto good_for = std::clamp<base::Duration>(life * 4 / 5, 30s, 1h);
   std::scoped_lock lock(mutex_);
   token_ = response->access().token();
@@ -123,16 +125,18 @@ base::Result<data::v1::IngestResponse> Session::Ingest(const data::v1::IngestReq
       timeout, [&](const std::string& token) { return planes_.Ingest(token, request, timeout); });
 }
 
-base::Result<control::v1::HeartbeatResponse> Session::Heartbeat(const control::v1::HeartbeatRequest& request,
-                                                                std::chrono::milliseconds timeout) {
-  return WithToken<control::v1::HeartbeatResponse>(
-      timeout, [&](const std::string& token) { return planes_.Heartbeat(token, request, timeout); });
+base::Result<control::v1::HeartbeatResponse> Session::Heartbeat(
+    const control::v1::HeartbeatRequest& request, std::chrono::milliseconds timeout) {
+  return WithToken<control::v1::HeartbeatResponse>(timeout, [&](const std::string& token) {
+    return planes_.Heartbeat(token, request, timeout);
+  });
 }
 
-base::Result<data::v1::ReportHealthResponse> Session::ReportHealth(const data::v1::ReportHealthRequest& request,
-                                                                   std::chrono::milliseconds timeout) {
-  return WithToken<data::v1::ReportHealthResponse>(
-      timeout, [&](const std::string& token) { return planes_.ReportHealth(token, request, timeout); });
+base::Result<data::v1::ReportHealthResponse> Session::ReportHealth(
+    const data::v1::ReportHealthRequest& request, std::chrono::milliseconds timeout) {
+  return WithToken<data::v1::ReportHealthResponse>(timeout, [&](const std::string& token) {
+    return planes_.ReportHealth(token, request, timeout);
+  });
 }
 
 }  // namespace expanse::daemon

@@ -16,8 +16,8 @@
 
 namespace expanse::daemon {
 
-// Thread-safe. Calls block as long as the plane does, at most `timeout` (twice that when the token had
-// to be renewed in between).
+// Thread-safe. Calls block as long as the plane does, at most `timeout` (twice that when the token
+// had to be renewed in between).
 class Session {
  public:
   // `reload` reads the config file again: asked after a refusal, since re-issuing an install token
@@ -27,10 +27,10 @@ class Session {
 
   base::Result<data::v1::IngestResponse> Ingest(const data::v1::IngestRequest& request,
                                                 std::chrono::milliseconds timeout);
-  base::Result<control::v1::HeartbeatResponse> Heartbeat(const control::v1::HeartbeatRequest& request,
-                                                         std::chrono::milliseconds timeout);
-  base::Result<data::v1::ReportHealthResponse> ReportHealth(const data::v1::ReportHealthRequest& request,
-                                                            std::chrono::milliseconds timeout);
+  base::Result<control::v1::HeartbeatResponse> Heartbeat(
+      const control::v1::HeartbeatRequest& request, std::chrono::milliseconds timeout);
+  base::Result<data::v1::ReportHealthResponse> ReportHealth(
+      const data::v1::ReportHealthRequest& request, std::chrono::milliseconds timeout);
 
   // The control plane refused the credential. Calls fail with session.revoked without asking again,
   // but for one try every five minutes.

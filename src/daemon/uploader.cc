@@ -1,9 +1,9 @@
 #include "daemon/uploader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include <fmt/format.h>
 
 namespace expanse::daemon {
 namespace {
@@ -16,12 +16,13 @@ constexpr int kLoneRefusals = 5;
 // The plane says that the request itself is wrong: sending the same again cannot help.
 bool IsAboutTheRequest(const base::Error& error) {
   return error.code == base::Code::kInvalidArgument || error.code == base::Code::kOutOfRange ||
-         error.reason == "connect.too_large" || error.reason == "http.too_large";
+         error.reason == "rpc.message_too_large" || error.reason == "compress.too_large";
 }
 
 }  // namespace
 
-Uploader::Uploader(Outboxes& outboxes, Session& session, base::Clock& clock, UploaderOptions options)
+Uploader::Uploader(Outboxes& outboxes, Session& session, base::Clock& clock,
+                   UploaderOptions options)
     : outboxes_(outboxes),
       session_(session),
       clock_(clock),
@@ -30,7 +31,8 @@ Uploader::Uploader(Outboxes& outboxes, Session& session, base::Clock& clock, Upl
       batch_records_(options.batch_records),
       last_success_(clock.Mono()) {}
 
-base::Status Uploader::Deliver(Outbox& outbox, const OutboxBatch& batch, std::chrono::milliseconds timeout) {
+base::Status Uploader::Deliver(Outbox& outbox, const OutboxBatch& batch,
+                               std::chrono::milliseconds timeout) {
   data::v1::IngestRequest request;
   request.set_stream_id(batch.stream_id);
   std::uint64_t unreadable = 0;
@@ -46,7 +48,8 @@ base::Status Uploader::Deliver(Outbox& outbox, const OutboxBatch& batch, std::ch
   if (unreadable > 0) {
     // The checksum held, so it was written like this: by another version, or by a fault of ours.
     outbox.CountRefused(unreadable);
-    base::LogError("uploader.unreadable_records", {{"stream", Name(outbox.stream_class())}, {"records", unreadable}});
+    base::LogError("uploader.unreadable_records",
+                   {{"stream", Name(outbox.stream_class())}, {"records", unreadable}});
   }
   const std::uint64_t last = batch.frames.back().sequence;
   if (request.records().empty()) return outbox.Acknowledge(batch, last);
@@ -67,13 +70,16 @@ base::Status Uploader::Deliver(Outbox& outbox, const OutboxBatch& batch, std::ch
   }
   // Records at the end that could not be read have no part in the plane's watermark.
   const std::uint64_t sent = request.records(request.records_size() - 1).sequence();
-  EXPANSE_RETURN_IF_ERROR(outbox.Acknowledge(batch, response.watermark() >= sent ? last : response.watermark()));
+  EXPANSE_RETURN_IF_ERROR(
+      outbox.Acknowledge(batch, response.watermark() >= sent ? last : response.watermark()));
   if (response.watermark() < batch.frames.front().sequence) {
-    return base::Fail(base::Code::kUnavailable, "uploader.no_progress",
-                      fmt::format("the data plane answered, but holds nothing of the batch (watermark {})",
-                                  response.watermark()));
+    return base::Fail(
+        base::Code::kUnavailable, "uploader.no_progress",
+        fmt::format("the data plane answered, but holds nothing of the batch (watermark {})",
+                    response.watermark()));
   }
-  if (batch.stream_id == outbox.stream_id() && response.watermark() > outbox.figures().last_sequence) {
+  if (batch.stream_id == outbox.stream_id() &&
+      response.watermark() > outbox.figures().last_sequence) {
     base::LogError("uploader.stream_ahead",
                    {{"stream", Name(outbox.stream_class())},
                     {"watermark", response.watermark()},
@@ -116,7 +122,8 @@ void Uploader::Record(const base::Error* error, const OutboxBatch& batch) {
 Uploader::Sent Uploader::SendFrom(Outbox& outbox, std::chrono::milliseconds timeout) {
   auto batch = outbox.ReadBatch(options_.batch_bytes, batch_records_);
   if (batch && batch->empty()) return Sent::kNothing;
-  auto delivered = batch ? Deliver(outbox, *batch, timeout) : base::Status(std::unexpected(batch.error()));
+  auto delivered =
+      batch ? Deliver(outbox, *batch, timeout) : base::Status(std::unexpected(batch.error()));
   if (delivered) {
     Record(nullptr, *batch);
     backoff_.Reset();
@@ -189,7 +196,8 @@ evidence::HealthRow Uploader::health(base::WallTime now) const {
     row.message = "the control plane refused the compute's credential; evidence is kept on disk";
   } else if (failures_in_a_row_ > 0) {
     row.status = evidence::HealthStatus::kDegraded;
-    row.reason = last_error_.reason.empty() ? std::string(base::CodeName(last_error_.code)) : last_error_.reason;
+    row.reason = last_error_.reason.empty() ? std::string(base::CodeName(last_error_.code))
+                                            : last_error_.reason;
     row.message = last_error_.message;
     row.figures["seconds_since_success"] = base::ToSeconds(clock_.Mono() - last_success_);
   }

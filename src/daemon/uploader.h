@@ -1,6 +1,6 @@
-// Sends what the outboxes hold to the data plane, lifecycle before samples, one batch at a time, and
-// acknowledges what the plane's watermark says is durable there. Waits by the monotonic clock, so
-// jumps of the wall clock change nothing.
+// Sends what the outboxes hold to the data plane, lifecycle before samples, one batch at a time,
+// and acknowledges what the plane's watermark says is durable there. Waits by the monotonic clock,
+// so jumps of the wall clock change nothing.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,8 @@ class Uploader {
  public:
   Uploader(Outboxes& outboxes, Session& session, base::Clock& clock, UploaderOptions options);
 
-  // Sends at most one batch. Returns how long to wait before the next step: zero when there is more.
+  // Sends at most one batch. Returns how long to wait before the next step: zero when there is
+  // more.
   std::chrono::milliseconds Step();
   // Steps until `stop`.
   void Run(std::stop_token stop);

@@ -1,11 +1,11 @@
 #include "daemon/uploader.h"
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <map>
 #include <thread>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include "daemon/daemon_testing.h"
 
@@ -15,8 +15,13 @@ namespace {
 using namespace std::chrono_literals;
 
 net::ComputeIdentity Identity() {
-  return {.compute_id = "c1", .compute_name = "", .organisation_id = "", .type = "host", .credential = "first",
-          .control_plane_url = "http://control.test", .data_plane_url = "http://data.test"};
+  return {.compute_id = "c1",
+          .compute_name = "",
+          .organisation_id = "",
+          .type = "host",
+          .credential = "first",
+          .control_plane_url = "http://control.test",
+          .data_plane_url = "http://data.test"};
 }
 
 class UploaderTest : public testing::Test {
@@ -31,12 +36,15 @@ class UploaderTest : public testing::Test {
   void Reopen(std::uint64_t max_bytes = 1U << 30) {
     uploader_.reset();
     outboxes_.reset();
-    auto opened = Outboxes::Open({.directory = temp_.path() + "/outbox", .max_bytes = max_bytes}, files_, clock_);
+    auto opened = Outboxes::Open({.directory = temp_.path() + "/outbox", .max_bytes = max_bytes},
+                                 files_, clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     outboxes_ = std::move(*opened);
     uploader_ = std::make_unique<Uploader>(*outboxes_, session_, clock_, UploaderOptions{});
   }
-  void Emit(const std::string& name) { ASSERT_TRUE(outboxes_->Emit(ExecutionNamed(name), clock_.Now())); }
+  void Emit(const std::string& name) {
+    ASSERT_TRUE(outboxes_->Emit(ExecutionNamed(name), clock_.Now()));
+  }
   // Steps with the waits it asks for, until nothing has been waiting for a while or `limit` passes.
   void RunFor(base::Duration limit) {
     const base::MonoTime end = clock_.Mono() + limit;
@@ -63,7 +71,8 @@ class UploaderTest : public testing::Test {
 };
 
 TEST_F(UploaderTest, DeliversLifecycleBeforeSamples) {
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf("", 5, clock_.Now()), clock_.Now()));
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf("", 5, clock_.Now()), clock_.Now()));
   Emit("run");
   RunFor(2s);
   const auto applied = planes_.applied();
@@ -97,7 +106,8 @@ TEST_F(UploaderTest, DeliversAnHoursBacklogOnceTheServerIsBack) {
 TEST_F(UploaderTest, LostAnswersAreNotAppliedTwice) {
   int answers = 0;
   planes_.set_ingest_fault(FakePlanes::When::kAfter, [&](const auto&) -> base::Status {
-    if (++answers % 3 != 0) return base::Fail(base::Code::kDeadlineExceeded, "client.timeout", "no answer");
+    if (++answers % 3 != 0)
+      return base::Fail(base::Code::kDeadlineExceeded, "client.timeout", "no answer");
     return {};
   });
   const auto names = Names(40);
@@ -121,8 +131,8 @@ TEST_F(UploaderTest, RestartsInBetweenLoseAndRepeatNothing) {
 }
 
 TEST_F(UploaderTest, BatchesAreBounded) {
-  uploader_ = std::make_unique<Uploader>(*outboxes_, session_, clock_,
-                                         UploaderOptions{.batch_bytes = 20'000, .batch_records = 7});
+  uploader_ = std::make_unique<Uploader>(
+      *outboxes_, session_, clock_, UploaderOptions{.batch_bytes = 20'000, .batch_records = 7});
   for (int i = 0; i < 20; ++i) Emit(fmt::format("{}", i));
   for (int i = 0; i < 20; ++i) Emit(std::string(4000, 'n') + fmt::format("{}", i));
   RunFor(3s);
@@ -165,14 +175,15 @@ TEST_F(UploaderTest, RejectedRecordsAreCountedAndNotSentAgain) {
 }
 
 TEST_F(UploaderTest, OnePoisonedRecordDoesNotHoldUpTheRest) {
-  planes_.set_ingest_fault(FakePlanes::When::kBefore, [](const data::v1::IngestRequest& request) -> base::Status {
-    for (const auto& record : request.records()) {
-      if (record.execution().execution().name() == "run-13") {
-        return base::Fail(base::Code::kInvalidArgument, "connect.malformed", "cannot be read");
-      }
-    }
-    return {};
-  });
+  planes_.set_ingest_fault(
+      FakePlanes::When::kBefore, [](const data::v1::IngestRequest& request) -> base::Status {
+        for (const auto& record : request.records()) {
+          if (record.execution().execution().name() == "run-13") {
+            return base::Fail(base::Code::kInvalidArgument, "connect.malformed", "cannot be read");
+          }
+        }
+        return {};
+      });
   auto names = Names(40);
   for (const std::string& name : names) Emit(name);
   RunFor(10min);
@@ -267,7 +278,8 @@ TEST_F(UploaderTest, RestoredStateDirectoryGetsANewStream) {
 }
 
 TEST_F(UploaderTest, DiskFullDropsSamplesBeforeItRefusesLifecycle) {
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf("", 50, clock_.Now()), clock_.Now()));
+  for (int i = 0; i < 4; ++i)
+    ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf("", 50, clock_.Now()), clock_.Now()));
   // The first write fails for want of space, the one after the samples are gone does not.
   files_.OnlyKind("write");
   files_.FailAt(files_.operations() + 1, 3, ENOSPC);
@@ -291,8 +303,10 @@ TEST_F(UploaderTest, CapHoldsSamplesDropOldestFirstAndLifecycleIsKept) {
   planes_.set_down(true);
   for (int i = 0; i < 20; ++i) Emit(fmt::format("run-{}", i));
   for (int i = 0; i < 400; ++i) {
-    ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf(fmt::format("{:05}", i), 500, clock_.Now()), clock_.Now()));
-    const auto bytes = outboxes_->lifecycle().figures().bytes + outboxes_->samples().figures().bytes;
+    ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf(fmt::format("{:05}", i), 500, clock_.Now()),
+                                       clock_.Now()));
+    const auto bytes =
+        outboxes_->lifecycle().figures().bytes + outboxes_->samples().figures().bytes;
     ASSERT_LE(bytes, 2U << 20);
   }
   const std::uint64_t dropped = outboxes_->samples().figures().dropped;
@@ -302,7 +316,8 @@ TEST_F(UploaderTest, CapHoldsSamplesDropOldestFirstAndLifecycleIsKept) {
   EXPECT_EQ(planes_.applied_names().size(), 20U);
   const auto applied = planes_.applied();
   ASSERT_EQ(applied.size(), 420 - dropped);
-  EXPECT_EQ(applied[20].record.samples().key().identity(), fmt::format("{:05}", dropped)) << "the newest are kept";
+  EXPECT_EQ(applied[20].record.samples().key().identity(), fmt::format("{:05}", dropped))
+      << "the newest are kept";
 }
 
 TEST_F(UploaderTest, LifecycleBeyondTheCapIsRefusedNotDropped) {
@@ -311,7 +326,8 @@ TEST_F(UploaderTest, LifecycleBeyondTheCapIsRefusedNotDropped) {
   ASSERT_TRUE(outboxes_->EmitSamples(SamplesOf("", 500, clock_.Now()), clock_.Now()));
   int taken = 0;
   base::Status last;
-  while ((last = outboxes_->Emit(ExecutionNamed(fmt::format("{}{}", taken, std::string(3000, 'x'))), clock_.Now()))) {
+  while ((last = outboxes_->Emit(ExecutionNamed(fmt::format("{}{}", taken, std::string(3000, 'x'))),
+                                 clock_.Now()))) {
     ++taken;
     ASSERT_LT(taken, 1000);
   }

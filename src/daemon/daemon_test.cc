@@ -1,0 +1,259 @@
+#include "daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "daemon/daemon_testing.h"
+#include "daemon/health_file.h"
+#include "daemon/privileges.h"
+
+namespace expanse::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+class FakeObserver final : public schedulers::Observer {
+ public:
+  std::string_view name() const override { return "fake"; }
+  base::Status Start() override { return start; }
+  void Observe(const collect::Tick& tick, schedulers::EvidenceSink& sink) override {
+    ++looks;
+    std::erase_if(waiting, [&](const std::string& name) {
+      return sink.Emit(ExecutionNamed(name), tick.wall).has_value();
+    });
+  }
+  const std::vector<collect::TrackedWorkload>& running() const override { return running_; }
+  std::vector<evidence::HealthRow> health() const override {
+    return {{.collector = "fake", .status = evidence::HealthStatus::kOk}};
+  }
+  void Stop() override { stopped = true; }
+
+  base::Status start;
+  int looks = 0;
+  bool stopped = false;
+  std::vector<std::string> waiting;
+
+ private:
+  std::vector<collect::TrackedWorkload> running_;
+};
+
+class DaemonTest : public testing::Test {
+ protected:
+  DaemonTest() : temp_(std::move(*base::TempDir::Create())), planes_(clock_) {}
+
+  base::Result<std::unique_ptr<Daemon>> Create(base::Clock& clock,
+                                               std::unique_ptr<FakeObserver> observer = nullptr) {
+    DaemonOptions options{.state_dir = temp_.path() + "/state", .version = "0.0.1", .node = "n1"};
+    options.capture.observe_interval = 5ms;
+    options.uploader.idle = 5ms;
+    DaemonParts parts{.clock = clock, .files = files_, .planes = planes_};
+    parts.identity.compute_id = "c1";
+    parts.reload_identity = [] {
+      return base::Result<net::ComputeIdentity>(net::ComputeIdentity{.compute_id = "c1"});
+    };
+    parts.fixed_rows = {PrivilegesRow(0, 1000, clock.Now())};
+    if (observer != nullptr) parts.observers.push_back(std::move(observer));
+    return Daemon::Create(std::move(options), std::move(parts));
+  }
+
+  base::TempDir temp_;
+  base::SystemClock clock_;
+  FaultyFileIo files_;
+  FakePlanes planes_;
+};
+
+TEST_F(DaemonTest, DrainDeliversWhatTheLastLookFound) {
+  auto observer = std::make_unique<FakeObserver>();
+  FakeObserver* watched = observer.get();
+  watched->waiting = {"a", "b", "c"};
+  auto daemon = Create(clock_, std::move(observer));
+  ASSERT_TRUE(daemon) << daemon.error().message;
+  (*daemon)->Start();
+  EXPECT_TRUE((*daemon)->Drain(10s));
+  EXPECT_EQ(planes_.applied_names(), (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_TRUE(watched->stopped);
+  EXPECT_FALSE(base::Exists(temp_.path() + "/state/health.json"))
+      << "a daemon that ended is not healthy";
+}
+
+TEST_F(DaemonTest, DrainKeepsItsDeadlineWhenThePlaneHangs) {
+  std::promise<void> entered;
+  std::promise<void> release;
+  std::atomic<bool> first{true};
+  planes_.set_ingest_fault(FakePlanes::When::kBefore, [&](const auto&) -> base::Status {
+    if (first.exchange(false)) {
+      entered.set_value();
+      release.get_future().wait();
+    }
+    return {};
+  });
+  auto observer = std::make_unique<FakeObserver>();
+  observer->waiting = {"a"};
+  auto daemon = Create(clock_, std::move(observer));
+  (*daemon)->Start();
+  ASSERT_EQ(entered.get_future().wait_for(30s), std::future_status::ready);
+  EXPECT_FALSE((*daemon)->Drain(50ms));
+  release.set_value();
+  daemon->reset();
+  // What was cut short is sent after the next start, and only once.
+  daemon = Create(clock_);
+  (*daemon)->Start();
+  EXPECT_TRUE((*daemon)->Drain(10s));
+  EXPECT_EQ(planes_.applied_names(), std::vector<std::string>{"a"});
+}
+
+TEST_F(DaemonTest, OnlyOneDaemonHasAStateDirectory) {
+  auto first = Create(clock_);
+  ASSERT_TRUE(first);
+  auto second = Create(clock_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().reason, "daemon.locked");
+  first->reset();
+  EXPECT_TRUE(Create(clock_));
+}
+
+TEST_F(DaemonTest, ObserverThatCannotStartIsAFailedRowAndTriedAgain) {
+  base::FakeClock clock;
+  auto outboxes = Outboxes::Open({.directory = temp_.path() + "/outbox"}, files_, clock);
+  HealthBoard board;
+  auto owned = std::make_unique<FakeObserver>();
+  FakeObserver* observer = owned.get();
+  observer->start =
+      base::Fail(base::Code::kPermissionDenied, "spool.no_permission", "cannot read the spool");
+  std::vector<std::unique_ptr<schedulers::Observer>> observers;
+  observers.push_back(std::move(owned));
+  Capture capture({}, std::move(observers), {}, **outboxes, board, clock);
+  capture.Start();
+  capture.Step();
+  auto rows = board.Rows(clock.Mono(), clock.Now(), 1min);
+  EXPECT_EQ(rows.back().status, evidence::HealthStatus::kFailed);
+  EXPECT_EQ(rows.back().reason, "spool.no_permission");
+  EXPECT_EQ(observer->looks, 0);
+  observer->start = {};
+  clock.Advance(61s);
+  capture.Step();
+  EXPECT_EQ(observer->looks, 1);
+  EXPECT_EQ(board.Rows(clock.Mono(), clock.Now(), 1min).back().status, evidence::HealthStatus::kOk);
+  clock.Advance(3min);
+  EXPECT_EQ(board.Rows(clock.Mono(), clock.Now(), 1min).back().reason, "stalled");
+}
+
+TEST_F(DaemonTest, HeartbeatReportsToBothPlanesAndToTheFile) {
+  base::FakeClock clock;
+  FakePlanes planes(clock);
+  Session session(planes, {.compute_id = "c1"}, clock,
+                  [] { return base::Result<net::ComputeIdentity>(net::ComputeIdentity{}); });
+  const std::string path = temp_.path() + "/health.json";
+  Heartbeats heartbeats(session, clock,
+                        {.daemon_version = "0.0.1", .node = "n1", .health_path = path},
+                        [&] { return std::vector{PrivilegesRow(0, 1000, clock.Now())}; });
+  EXPECT_EQ(heartbeats.Beat(), 15s) << "the shorter of what the planes ask for";
+  EXPECT_EQ(planes.heartbeats(), 1);
+  ASSERT_EQ(planes.reports().size(), 1U);
+  EXPECT_EQ(planes.reports()[0].node(), "n1");
+  EXPECT_EQ(planes.reports()[0].rows(0).collector(), "privileges");
+  auto snapshot = ParseHealth(*base::ReadFile(path));
+  ASSERT_TRUE(snapshot);
+  EXPECT_EQ(snapshot->control_error, "");
+  planes.set_down(true);
+  EXPECT_EQ(heartbeats.Beat(), 15s);
+  snapshot = ParseHealth(*base::ReadFile(path));
+  EXPECT_EQ(snapshot->control_error, "connection refused");
+  EXPECT_EQ(snapshot->data_error, "connection refused");
+  EXPECT_EQ(snapshot->rows.at(0).reason, "limited_view");
+}
+
+HealthSnapshot Fresh(base::MonoTime mono) {
+  return {.boot_id = "boot-1",
+          .mono = mono,
+          .written_at = base::WallTime(1'800'000'000s),
+          .pid = 1,
+          .daemon_version = "0.0.1",
+          .node = "n1",
+          .compute_id = "c1"};
+}
+
+TEST(HealthFile, JudgesByAgeBootStallsAndRevocation) {
+  const base::MonoTime at(1h);
+  struct Case {
+    const char* name;
+    HealthSnapshot snapshot;
+    std::string boot;
+    base::Duration age;
+    bool healthy;
+    const char* says;
+  };
+  auto with = [&](evidence::HealthRow row) {
+    HealthSnapshot snapshot = Fresh(at);
+    snapshot.rows.push_back(std::move(row));
+    return snapshot;
+  };
+  using evidence::HealthStatus;
+  HealthSnapshot away = Fresh(at);
+  away.control_error = "connection refused";
+  const std::vector<Case> cases = {
+      {"fresh", Fresh(at), "boot-1", 0s, true, "healthy"},
+      {"at the limit", Fresh(at), "boot-1", 90s, true, "healthy"},
+      {"too old", Fresh(at), "boot-1", 91s, false, "91 s ago (limit 1m30s)"},
+      {"another boot", Fresh(at), "boot-2", 0s, false, "has not run since"},
+      {"plane away", away, "boot-1", 0s, true, "control plane not reached"},
+      {"degraded",
+       with({.collector = "cgroup", .status = HealthStatus::kDegraded, .reason = "no_permission"}),
+       "boot-1", 0s, true, "cgroup no_permission"},
+      {"disabled",
+       with({.collector = "gpu", .status = HealthStatus::kDisabled, .reason = "not_found"}),
+       "boot-1", 0s, true, "healthy"},
+      {"failed source",
+       with({.collector = "gpu", .status = HealthStatus::kFailed, .reason = "driver"}), "boot-1",
+       0s, true, "gpu driver"},
+      {"stalled",
+       with({.collector = "capture", .status = HealthStatus::kFailed, .reason = "stalled"}),
+       "boot-1", 0s, false, "capture stalled"},
+      {"revoked",
+       with({.collector = "uploader", .status = HealthStatus::kFailed, .reason = "revoked"}),
+       "boot-1", 0s, false, "uploader revoked"},
+  };
+  for (const Case& c : cases) {
+    // As read back from the file.
+    const auto read = ParseHealth(FormatHealth(c.snapshot));
+    ASSERT_TRUE(read) << c.name << ": " << read.error().message;
+    const HealthVerdict verdict = JudgeHealth(*read, c.boot, at + c.age, 90s);
+    EXPECT_EQ(verdict.healthy, c.healthy) << c.name;
+    EXPECT_NE(verdict.line.find(c.says), std::string::npos) << c.name << ": " << verdict.line;
+    EXPECT_EQ(verdict.line.find('\n'), std::string::npos);
+  }
+}
+
+TEST(HealthFile, MissingAndDamagedFilesAreUnhealthy) {
+  base::SystemClock clock;
+  const auto temp = base::TempDir::Create();
+  const std::string path = temp->path() + "/health.json";
+  EXPECT_FALSE(CheckHealthFile(path, clock, 90s).healthy);
+  for (const char* text :
+       {"", "{", "[]", "{\"version\":2}", "{\"version\":1}", "{\"version\":1,\"written_at\":7}"}) {
+    ASSERT_TRUE(base::WriteFileAtomically(path, text, 0644));
+    EXPECT_FALSE(CheckHealthFile(path, clock, 90s).healthy) << text;
+  }
+  HealthSnapshot snapshot = Fresh(clock.Mono());
+  snapshot.boot_id = BootId();
+  ASSERT_TRUE(base::WriteFileAtomically(path, FormatHealth(snapshot), 0644));
+  EXPECT_TRUE(CheckHealthFile(path, clock, 90s).healthy);
+}
+
+TEST(Privileges, NamesWhatIsOutOfSight) {
+  EXPECT_EQ(ParseEffectiveCapabilities("Name:\tx\nCapEff:\t0000000000080004\nCapBnd:\t0\n"),
+            0x80004U);
+  EXPECT_EQ(ParseEffectiveCapabilities("CapEff:\t\n"), std::nullopt);
+  EXPECT_EQ(ParseEffectiveCapabilities("CapEff:\t00zz\n"), std::nullopt);
+  EXPECT_EQ(ParseEffectiveCapabilities(""), std::nullopt);
+  EXPECT_EQ(PrivilegesRow(0x80004, 0, {}).status, evidence::HealthStatus::kOk);
+  const auto row = PrivilegesRow(0x80000, 1000, {});
+  EXPECT_EQ(row.status, evidence::HealthStatus::kDegraded);
+  EXPECT_NE(row.message.find("CAP_DAC_READ_SEARCH"), std::string::npos);
+  EXPECT_EQ(row.message.find("CAP_SYS_PTRACE"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace expanse::daemon
