@@ -51,7 +51,7 @@ Options:
   -h, --help        Print this.
   --version         Print the version.
 
-Each option can also be set in the environment, under the name shown.
+Each of these can also be given in the environment: --outbox-max-bytes as EXPANSE_OUTBOX_MAX_BYTES.
 
 )";
 
