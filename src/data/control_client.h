@@ -30,8 +30,8 @@ class ControlClient {
                                                           evidence::SourceType type) = 0;
 };
 
-// Calls over `client` with an access token of the plane "data", which it mints with `plane_secret`
-// and renews a minute before it ends.
+// Calls over `client` with an access token of the plane "data", which it gets for `plane_secret`
+// and renews in time. The clock outlives it.
 std::unique_ptr<ControlClient> CreateControlClient(std::unique_ptr<net::ConnectClient> client,
                                                    std::string plane_secret, base::Clock& clock);
 

@@ -12,11 +12,10 @@ namespace {
 using base::Code;
 constexpr std::string_view kPrefix = "exp_install_";
 
-// Whether the control plane spoke about the install token, rather than failed or refused us.
+// Whether the control plane spoke about the install token or its compute, rather than failed or
+// refused us.
 bool IsAboutToken(const base::Error& error) {
-  return error.reason.starts_with("install_token.") || error.code == Code::kInvalidArgument ||
-         error.code == Code::kNotFound || error.code == Code::kFailedPrecondition ||
-         error.code == Code::kAlreadyExists;
+  return error.reason.starts_with("install_token.") || error.reason.starts_with("compute.");
 }
 
 }  // namespace

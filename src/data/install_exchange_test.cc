@@ -74,6 +74,7 @@ TEST_F(InstallExchangeTest, BlamesNoTokenForAControlPlaneThatFails) {
         base::Error{Code::kDeadlineExceeded, "client.timeout", "10 s"},
         base::Error{Code::kUnauthenticated, "token.expired", "the plane's token"},
         base::Error{Code::kPermissionDenied, "access.caller", "not a plane"},
+        base::Error{Code::kNotFound, "http.404", "no such path"},
         base::Error{Code::kInternal, "x", "SELECT"}}) {
     control_.next = std::unexpected(error);
     const auto response = Exchange(token_);
