@@ -25,7 +25,8 @@ Error Unknown(const std::vector<SettingSpec>& specs, std::string_view flag) {
 
 }  // namespace
 
-Result<Flags> ParseFlags(const std::vector<SettingSpec>& specs, const std::vector<std::string>& arguments) {
+Result<Flags> ParseFlags(const std::vector<SettingSpec>& specs,
+                         const std::vector<std::string>& arguments) {
   Flags flags;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -47,7 +48,8 @@ Result<Flags> ParseFlags(const std::vector<SettingSpec>& specs, const std::vecto
     if (spec == nullptr && name != "--config") return std::unexpected(Unknown(specs, name));
     if (spec != nullptr && spec->secret) {
       return Fail(Code::kInvalidArgument, "flags.secret",
-                  fmt::format("{} is a secret: give it in {} or in the configuration file", name, EnvironmentName(*spec)));
+                  fmt::format("{} is a secret: give it in {} or in the configuration file", name,
+                              EnvironmentName(*spec)));
     }
     std::string value;
     if (equals != std::string::npos) {

@@ -19,8 +19,10 @@ struct Flags {
   bool version = false;                         // --version
 };
 
-// `--flag value` or `--flag=value`; a boolean flag may stand alone. Fails with flags.unknown (with the
-// nearest known flag), flags.value (missing) or flags.secret (a secret belongs into the environment).
-Result<Flags> ParseFlags(const std::vector<SettingSpec>& specs, const std::vector<std::string>& arguments);
+// `--flag value` or `--flag=value`; a boolean flag may stand alone. Fails with flags.unknown (with
+// the nearest known flag), flags.value (missing) or flags.secret (a secret belongs into the
+// environment).
+Result<Flags> ParseFlags(const std::vector<SettingSpec>& specs,
+                         const std::vector<std::string>& arguments);
 
 }  // namespace expanse::base

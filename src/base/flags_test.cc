@@ -12,7 +12,8 @@ std::vector<SettingSpec> Specs() {
 }
 
 TEST(Flags, TakesBothSpellingsOfAValueAndLoneBooleans) {
-  const auto flags = ParseFlags(Specs(), {"run", "--data-listen", "[::1]:1", "--verbose", "--config=/etc/x.json"});
+  const auto flags =
+      ParseFlags(Specs(), {"run", "--data-listen", "[::1]:1", "--verbose", "--config=/etc/x.json"});
   ASSERT_TRUE(flags.has_value()) << flags.error().message;
   EXPECT_EQ(flags->words, std::vector<std::string>{"run"});
   EXPECT_EQ(flags->settings.at("data.listen"), "[::1]:1");

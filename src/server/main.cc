@@ -1,0 +1,202 @@
+// expanse-server: the planes of a deployment, together or apart.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/crypto.h"
+#include "base/files.h"
+#include "base/flags.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "server/control_runtime.h"
+#include "server/data_runtime.h"
+
+namespace expanse::server {
+namespace {
+
+constexpr int kUsage = 2;
+
+int FailWith(const base::Error& error, int code = 1) {
+  fmt::print(stderr, "expanse-server: {}\n", error.message);
+  return code;
+}
+
+std::string Help() {
+  return "expanse-server: serves the planes of a deployment\n\n"
+         "  expanse-server [FLAGS]                run until SIGTERM\n"
+         "  expanse-server sign-in-link [FLAGS]   print a new one-time sign-in link for the first "
+         "Owner\n"
+         "  expanse-server settings               print all settings as a table\n\n"
+         "Example: expanse-server --state-dir /var/lib/expanse-server --tls-certificate chain.pem "
+         "--tls-key key.pem "
+         "--control-listen 0.0.0.0:8440 --data-listen 0.0.0.0:8441\n\nFlags:\n"
+         "  --config FILE                      settings as JSON\n" +
+         base::SettingsHelp(ServerSettings());
+}
+
+base::Result<ServerOptions> Load(const base::Flags& flags) {
+  std::string file;
+  if (!flags.config_file.empty()) {
+    EXPANSE_ASSIGN_OR_RETURN(file, base::ReadFile(flags.config_file, 1U << 20));
+  }
+  EXPANSE_ASSIGN_OR_RETURN(
+      const auto settings,
+      base::Settings::Load(ServerSettings(), file, base::ProcessEnvironment(), flags.settings));
+  return ServerOptionsFrom(settings);
+}
+
+// One server per state directory; the lock goes with the process.
+base::Result<base::UniqueFd> LockStateDir(const std::string& state_dir) {
+  EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(state_dir, 0700));
+  const std::string path = base::JoinPath(state_dir, "lock");
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return base::FailErrno(errno, path);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return base::Fail(base::Code::kFailedPrecondition, "server.locked",
+                      fmt::format("another expanse-server uses {}", state_dir));
+  }
+  return fd;
+}
+
+// Public URLs that are not set are the listeners' own; that needs a port that is known beforehand.
+base::Status FillUrls(ServerOptions& options) {
+  const bool tls = options.http.tls.has_value();
+  const auto fill = [&](bool runs, const ListenAddress& listen, std::string_view setting,
+                        std::string& url) -> base::Status {
+    if (!url.empty() || !runs) return {};
+    if (listen.port == 0) {
+      return base::Fail(base::Code::kInvalidArgument, "server.listen",
+                        fmt::format("a listener on port 0 needs {} to be set", setting));
+    }
+    url = LocalUrl(listen, tls);
+    return {};
+  };
+  EXPANSE_RETURN_IF_ERROR(fill(options.run_control, options.control_listen, "control.public_url",
+                               options.control.public_url));
+  EXPANSE_RETURN_IF_ERROR(fill(options.run_data, options.data_listen, "control.data_public_url",
+                               options.control.data_public_url));
+  if (options.data_control_url.empty()) {
+    // In one process the data plane takes the short way; with TLS the certificate's name matters.
+    options.data_control_url =
+        tls ? options.control.public_url : LocalUrl(options.control_listen, tls);
+  }
+  if (options.run_data && !options.run_control && options.data_control_url.empty()) {
+    return base::Fail(base::Code::kInvalidArgument, "server.control_url",
+                      "a data plane of its own needs data.control_url and data.plane_secret");
+  }
+  if (options.run_data && options.data_plane_secret.empty()) {
+    if (!options.run_control) {
+      return base::Fail(base::Code::kInvalidArgument, "server.plane_secret",
+                        "a data plane of its own needs EXPANSE_DATA_PLANE_SECRET");
+    }
+    // Both planes are in this process: a secret for its lifetime does.
+    options.data_plane_secret = base::NewSecret("exp_plane_");
+  }
+  if (options.run_control && options.run_data)
+    control::AddPlaneSecret(options.control, "data", options.data_plane_secret);
+  return {};
+}
+
+// SIGTERM and SIGINT are blocked in every thread and taken here.
+void WaitForStop(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  base::LogInfo("stopping", {{"signal", signal}});
+}
+
+base::Status Run(ServerOptions options, const sigset_t& signals) {
+  EXPANSE_RETURN_IF_ERROR(FillUrls(options));
+  EXPANSE_ASSIGN_OR_RETURN(const auto lock, LockStateDir(options.state_dir));
+  base::SystemClock clock;
+  base::MetricRegistry metrics;
+  metrics.GetGauge("expanse_build_info", "always 1", {{"version", std::string(base::Version())}})
+      .Set(1);
+  std::unique_ptr<ControlRuntime> control;
+  std::unique_ptr<DataRuntime> data;
+  if (options.http.allow_plain_remote)
+    base::LogWarn("plain HTTP is served beyond loopback, as tls.allow_plain_remote says");
+  if (options.run_control) {
+    EXPANSE_ASSIGN_OR_RETURN(control, ControlRuntime::Start(options, clock, metrics));
+    EXPANSE_ASSIGN_OR_RETURN(const auto link, control->plane().EnsureFirstOrganisation());
+    if (link)
+      fmt::print("First start: sign in as the Owner with this one-time link:\n  {}\n", *link);
+    std::fflush(stdout);
+  }
+  if (options.run_data) {
+    EXPANSE_ASSIGN_OR_RETURN(data, DataRuntime::Start(options, options.data_control_url,
+                                                      options.data_plane_secret, clock, metrics));
+  }
+  base::LogInfo("serving", {{"version", base::Version()},
+                            {"control", control ? options.control.public_url : "-"},
+                            {"data", data ? options.control.data_public_url : "-"}});
+  WaitForStop(signals);
+  if (data) data->Drain(options.drain_timeout);
+  if (control) control->Drain(options.drain_timeout);
+  return {};
+}
+
+int SignInLink(ServerOptions options) {
+  if (options.control.public_url.empty())
+    options.control.public_url = LastControlUrl(options.state_dir);
+  if (options.control.public_url.empty()) {
+    return FailWith(
+        {base::Code::kFailedPrecondition, "server.never_started",
+         fmt::format("no server has been started with --state-dir {} yet", options.state_dir)});
+  }
+  base::SystemClock clock;
+  base::MetricRegistry metrics;
+  auto control = ControlRuntime::Open(options, clock, metrics);
+  if (!control) return FailWith(control.error());
+  auto link = (*control)->plane().NewSignInLink();
+  if (!link) return FailWith(link.error());
+  fmt::print("{}\n", *link);
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  auto flags = base::ParseFlags(ServerSettings(), {argv + 1, argv + argc});
+  if (!flags) return FailWith(flags.error(), kUsage);
+  if (flags->help) {
+    fmt::print("{}", Help());
+    return 0;
+  }
+  const std::string command = flags->words.empty() ? "" : flags->words.front();
+  if (flags->version || command == "version") {
+    fmt::print("expanse-server {}\n", base::Version());
+    return 0;
+  }
+  if (command == "settings") {
+    fmt::print("{}", base::SettingsMarkdown(ServerSettings()));
+    return 0;
+  }
+  if (flags->words.size() > 1 || (!command.empty() && command != "sign-in-link")) {
+    return FailWith({base::Code::kInvalidArgument, "flags.command",
+                     fmt::format("unknown command {}; see --help", command)},
+                    kUsage);
+  }
+  auto options = Load(*flags);
+  if (!options) return FailWith(options.error(), kUsage);
+  ::umask(0077);
+  if (command == "sign-in-link") return SignInLink(*std::move(options));
+  base::ConfigureLog(options->log_level, options->log_format);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (auto done = Run(*std::move(options), signals); !done) return FailWith(done.error());
+  return 0;
+}
+
+}  // namespace
+}  // namespace expanse::server
+
+int main(int argc, char** argv) { return expanse::server::Main(argc, argv); }

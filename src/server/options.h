@@ -1,0 +1,43 @@
+// Settings of expanse-server: its own, and those of the planes that it runs.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/settings.h"
+#include "control/options.h"
+#include "data/options.h"
+#include "net/http_server.h"
+#include "server/listen.h"
+
+namespace expanse::server {
+
+struct ServerOptions {
+  std::string state_dir;
+  bool run_control = true;
+  bool run_data = true;
+  ListenAddress control_listen;
+  ListenAddress data_listen;
+  net::HttpServerOptions
+      http;  // what both listeners share; name, address and port are set per plane
+  std::string cors_origins;
+  std::chrono::milliseconds drain_timeout{10'000};
+  base::LogLevel log_level = base::LogLevel::kInfo;
+  base::LogFormat log_format = base::LogFormat::kText;
+
+  control::ControlOptions control;
+  data::DataOptions data;
+  // How this process's data plane reaches the control plane. Empty: the one in this process.
+  std::string data_control_url;
+  std::string data_plane_secret;
+  std::string data_control_ca_file;
+};
+
+std::vector<base::SettingSpec> ServerSettings();
+// Fails with server.* (planes, listen, tls), settings.* or control.*.
+base::Result<ServerOptions> ServerOptionsFrom(const base::Settings& settings);
+
+}  // namespace expanse::server
