@@ -1,9 +1,9 @@
 #include "collect/logs/redact.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <memory>
-
-#include <re2/re2.h>
 
 #include "base/result.h"
 #include "base/text.h"
@@ -44,9 +44,9 @@ const std::vector<CompiledRule>& Rules() {
 bool IsPlaceholder(std::string_view value) {
   if (value.starts_with('$') || value.starts_with('%')) return true;  // a reference, not a value
   if (value.find_first_not_of("*.xX") == std::string_view::npos) return true;  // masked already
-  static constexpr std::string_view kWords[] = {"none", "null",  "nil",  "true",     "false",
-                                                "yes",  "no",    "unset", "required", "undefined",
-                                                "set",  "empty", "redacted", "<redacted>"};
+  static constexpr std::string_view kWords[] = {
+      "none",  "null",     "nil",       "true", "false", "yes",      "no",
+      "unset", "required", "undefined", "set",  "empty", "redacted", "<redacted>"};
   const std::string lower = base::ToLower(value);
   return std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords);
 }
@@ -69,9 +69,12 @@ bool LooksRandom(std::string_view value) {
 bool Passes(SecretCheck check, std::string_view value) {
   if (value == kRedactionMark) return false;
   switch (check) {
-    case SecretCheck::kNone: return true;
-    case SecretCheck::kValue: return !IsPlaceholder(value);
-    case SecretCheck::kRandom: return !IsPlaceholder(value) && LooksRandom(value);
+    case SecretCheck::kNone:
+      return true;
+    case SecretCheck::kValue:
+      return !IsPlaceholder(value);
+    case SecretCheck::kRandom:
+      return !IsPlaceholder(value) && LooksRandom(value);
   }
   return true;
 }

@@ -25,9 +25,9 @@ struct RedactedText {
   std::uint32_t redactions = 0;  // how many spans were replaced
 };
 
-// Where the secrets of `text` are: sorted, merged where they touch. Linear in the length of the text
-// (RE2), about 100 MB/s. Thread-safe, as is all below; the patterns are compiled at the first call
-// (about 3 ms).
+// Where the secrets of `text` are: sorted, merged where they touch. Linear in the length of the
+// text (RE2), about 100 MB/s. Thread-safe, as is all below; the patterns are compiled at the first
+// call (about 3 ms).
 std::vector<SecretSpan> FindSecrets(std::string_view text);
 
 // `text` with each secret replaced by kRedactionMark. Idempotent: a second pass changes nothing.

@@ -67,9 +67,11 @@ std::vector<Sample> Secrets() {
       {"vault ", Join("hvs.", k36), ""},
       {"ours ", base::NewSecret("exp_compute_"), " ok"},
       {"ours ", base::NewSecret("exp_user_"), ""},
-      {"", Join("-----BEGIN RSA ", "PRIVATE KEY-----\nAAAA\nBBBB\n-----END RSA PRIVATE KEY-----"), "\nnext"},
+      {"", Join("-----BEGIN RSA ", "PRIVATE KEY-----\nAAAA\nBBBB\n-----END RSA PRIVATE KEY-----"),
+       "\nnext"},
       {"", Join("-----BEGIN ", "PRIVATE KEY-----\nAAAA\nBBB"), ""},
-      {"tail of a key:\n", Join("AAAABBBBCCCC\nDDDD==\n", "-----END OPENSSH PRIVATE KEY-----"), "\n"},
+      {"tail of a key:\n", Join("AAAABBBBCCCC\nDDDD==\n", "-----END OPENSSH PRIVATE KEY-----"),
+       "\n"},
       {"\xff\xfe password=", "b\xc3\xa9ta\xff", "\n\x80"},
   };
 }
@@ -129,11 +131,12 @@ TEST(Redact, CountsEachSecret) {
 
 TEST(Redact, SeesAValueBehindASecretFlagArgument) {
   std::uint32_t count = 0;
-  const auto out = RedactArguments(
-      {"tool", "--token", "abc", "--max-tokens", "100", "--password=xy", "--secret", "--verbose", "in.txt"},
-      &count);
-  EXPECT_EQ(out, (std::vector<std::string>{"tool", "--token", "[redacted]", "--max-tokens", "100",
-                                           "--password=[redacted]", "--secret", "--verbose", "in.txt"}));
+  const auto out = RedactArguments({"tool", "--token", "abc", "--max-tokens", "100",
+                                    "--password=xy", "--secret", "--verbose", "in.txt"},
+                                   &count);
+  EXPECT_EQ(out,
+            (std::vector<std::string>{"tool", "--token", "[redacted]", "--max-tokens", "100",
+                                      "--password=[redacted]", "--secret", "--verbose", "in.txt"}));
   EXPECT_EQ(count, 2U);
 }
 

@@ -1,5 +1,5 @@
-// The table behind Redact(): one row per way in which a secret is written down. Kept apart so that a
-// new provider's format is one line here and one line in redact_test.cc.
+// The table behind Redact(): one row per way in which a secret is written down. Kept apart so that
+// a new provider's format is one line here and one line in redact_test.cc.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "collect/logs/tail_ring.h"
 
-#include <algorithm>
-
 #include <re2/re2.h>
+
+#include <algorithm>
 
 #include "base/result.h"
 #include "collect/logs/redact.h"
@@ -70,7 +70,8 @@ std::size_t FindErrorWord(std::string_view text) {
   while (ErrorPattern().Match(input, at, text.size(), re2::RE2::UNANCHORED, &found, 1)) {
     const auto begin = static_cast<std::size_t>(found.data() - text.data());
     const std::string_view before = text.substr(0, begin + 1);
-    const bool counted_zero = before.ends_with("0 ") || before.ends_with("no ") || before.ends_with("No ");
+    const bool counted_zero =
+        before.ends_with("0 ") || before.ends_with("no ") || before.ends_with("No ");
     if (!counted_zero) return begin;
     at = begin + found.size();
   }
@@ -153,7 +154,8 @@ evidence::LogTail TailRing::Snapshot(bool final) const {
   if (kept_offset > 0) {
     // The first line has lost its beginning, and with it perhaps the name of a secret.
     std::size_t safe = SafeBegin(raw, std::max(begin, options_.tail));
-    if (safe > begin && raw.size() > options_.tail) safe = begin + SafeBegin(raw.substr(begin), options_.tail / 4);
+    if (safe > begin && raw.size() > options_.tail)
+      safe = begin + SafeBegin(raw.substr(begin), options_.tail / 4);
     begin = std::max(begin, safe);
   }
   RedactedText redacted = RedactFrom(raw, begin);

@@ -32,21 +32,22 @@ class TailRing {
 
   // Redacted and safe to write. `final` false: the last, perhaps unfinished line is left out, so
   // that half a secret never gets out. key and stream are the caller's to set. offset and
-  // total_bytes count the bytes of the stream, not those of `data` (a mark may be longer or shorter).
+  // total_bytes count the bytes of the stream, not those of `data` (a mark may be longer or
+  // shorter).
   evidence::LogTail Snapshot(bool final) const;
 
  private:
   void LookForError(std::string_view bytes);
 
   TailOptions options_;
-  std::string kept_;           // the stream's last bytes, up to twice tail + context
+  std::string kept_;  // the stream's last bytes, up to twice tail + context
   std::uint64_t total_ = 0;
-  std::string carry_;          // the last bytes of the previous Append, for words cut in two
+  std::string carry_;  // the last bytes of the previous Append, for words cut in two
   bool error_seen_ = false;
-  std::string error_;          // raw bytes around the first error
+  std::string error_;  // raw bytes around the first error
   std::uint64_t error_offset_ = 0;
   std::size_t error_wanted_ = 0;  // bytes of error_ still to come
-  bool error_cut_ = false;     // error_ begins in the middle of a line
+  bool error_cut_ = false;        // error_ begins in the middle of a line
 };
 
 // Offset of the first word in `text` that announces a failure (error, exception, traceback, fatal,

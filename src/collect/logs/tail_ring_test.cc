@@ -22,7 +22,8 @@ TEST(TailRing, KeepsTheEndOfALongOne) {
   TailRing ring(Small());
   std::string all;
   for (int i = 0; i < 500; ++i) all += "line " + std::to_string(i) + "\n";
-  for (std::size_t at = 0; at < all.size(); at += 7) ring.Append(std::string_view(all).substr(at, 7));
+  for (std::size_t at = 0; at < all.size(); at += 7)
+    ring.Append(std::string_view(all).substr(at, 7));
   const auto tail = ring.Snapshot(/*final=*/true);
   EXPECT_EQ(tail.total_bytes, all.size());
   EXPECT_EQ(tail.data, all.substr(tail.offset));
@@ -103,11 +104,13 @@ TEST(TailRing, CountsSkippedBytes) {
 }
 
 TEST(TailRing, FindsErrorWordsButNotTheirAbsence) {
-  for (std::string_view text : {"Traceback (most recent call last):", "ValueError: x", "fatal: no", "Killed",
-                                "E: command not found", "[ERROR] disk", "Segmentation fault (core dumped)"}) {
+  for (std::string_view text :
+       {"Traceback (most recent call last):", "ValueError: x", "fatal: no", "Killed",
+        "E: command not found", "[ERROR] disk", "Segmentation fault (core dumped)"}) {
     EXPECT_NE(FindErrorWord(text), std::string_view::npos) << text;
   }
-  for (std::string_view text : {"0 errors found", "no error here", "error_rate=0.5", "all good", "mirror: x"}) {
+  for (std::string_view text :
+       {"0 errors found", "no error here", "error_rate=0.5", "all good", "mirror: x"}) {
     EXPECT_EQ(FindErrorWord(text), std::string_view::npos) << text;
   }
 }

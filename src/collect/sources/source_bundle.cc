@@ -33,8 +33,9 @@ std::string_view DirectoryOf(std::string_view path) {
 
 // "python3.11", "bash", "Rscript": programs whose first argument is a script.
 bool IsInterpreter(std::string_view program) {
-  static constexpr std::string_view kNames[] = {"python", "pypy", "bash", "sh", "dash", "zsh", "ksh", "fish",
-                                                "perl", "ruby", "Rscript", "julia", "node", "lua", "php"};
+  static constexpr std::string_view kNames[] = {"python",  "pypy",  "bash", "sh",   "dash",
+                                                "zsh",     "ksh",   "fish", "perl", "ruby",
+                                                "Rscript", "julia", "node", "lua",  "php"};
   std::string_view name = BaseName(program);
   while (!name.empty() && (base::IsDigit(name.back()) || name.back() == '.')) name.remove_suffix(1);
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
@@ -42,13 +43,16 @@ bool IsInterpreter(std::string_view program) {
 
 // Files whose whole purpose is to hold secrets; their text has no form that redaction could know.
 bool IsSecretFile(std::string_view path) {
-  static constexpr std::string_view kNames[] = {".env", ".netrc", ".pgpass", ".npmrc", ".pypirc", "credentials",
-                                                "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", "shadow"};
-  static constexpr std::string_view kEndings[] = {".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx", ".gpg", ".asc"};
+  static constexpr std::string_view kNames[] = {".env",     ".netrc",      ".pgpass", ".npmrc",
+                                                ".pypirc",  "credentials", "id_rsa",  "id_ed25519",
+                                                "id_ecdsa", "id_dsa",      "shadow"};
+  static constexpr std::string_view kEndings[] = {".pem", ".key",  ".p12", ".pfx",
+                                                  ".jks", ".kdbx", ".gpg", ".asc"};
   const std::string_view name = BaseName(path);
   if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) return true;
-  return name.starts_with(".env.") || std::any_of(std::begin(kEndings), std::end(kEndings),
-                                                  [&](auto ending) { return name.ends_with(ending); });
+  return name.starts_with(".env.") ||
+         std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](auto ending) { return name.ends_with(ending); });
 }
 
 bool IsText(std::string_view data) { return data.find('\0') == std::string_view::npos; }
@@ -66,7 +70,9 @@ Loaded Load(const std::string& path, std::size_t limit) {
   if (!fd.valid()) {
     const int error = errno;
     loaded.exists = error != ENOENT && error != ENOTDIR && error != ENAMETOOLONG && error != ELOOP;
-    loaded.skip_reason = error == EACCES || error == EPERM ? "no_permission" : loaded.exists ? "unreadable" : "not_found";
+    loaded.skip_reason = error == EACCES || error == EPERM ? "no_permission"
+                         : loaded.exists                   ? "unreadable"
+                                                           : "not_found";
     return loaded;
   }
   loaded.exists = true;
@@ -98,8 +104,8 @@ class Bundler {
 
   // `wanted`: say so when it cannot be taken; otherwise only files that exist count.
   // Returns the bytes before redaction.
-  std::optional<std::string> Take(const std::string& name, const std::string& directory, std::string_view role,
-                                  bool wanted) {
+  std::optional<std::string> Take(const std::string& name, const std::string& directory,
+                                  std::string_view role, bool wanted) {
     if (name.empty()) return std::nullopt;
     const std::string path = name.front() == '/' ? name : base::JoinPath(directory, name);
     if (!seen_.insert(Canonical(path)).second) return std::nullopt;
@@ -112,7 +118,8 @@ class Bundler {
       return std::nullopt;
     }
     Loaded loaded = Load(path, request_.limits.file_bytes);
-    if (loaded.skip_reason == "not_regular" && !wanted) return std::nullopt;  // a directory, /dev/null
+    if (loaded.skip_reason == "not_regular" && !wanted)
+      return std::nullopt;  // a directory, /dev/null
     if (!loaded.skip_reason.empty()) {
       if (loaded.exists || wanted) Skip(path, loaded.skip_reason);
       return std::nullopt;
@@ -134,8 +141,10 @@ class Bundler {
   void TakeReferences(std::string_view script, const std::string& script_directory) {
     for (const std::string& name : FindReferences(script)) {
       // As the shell would find it, else as Python would.
-      const bool beside = !base::Exists(base::JoinPath(request_.working_directory, name)) && name.front() != '/';
-      Take(name, beside ? script_directory : request_.working_directory, "import", /*wanted=*/false);
+      const bool beside =
+          !base::Exists(base::JoinPath(request_.working_directory, name)) && name.front() != '/';
+      Take(name, beside ? script_directory : request_.working_directory, "import",
+           /*wanted=*/false);
     }
   }
 
@@ -150,7 +159,8 @@ class Bundler {
     return out;
   }
   void Skip(const std::string& path, std::string_view reason) {
-    if (bundle_.skipped.size() < request_.limits.files) bundle_.skipped.push_back({path, std::string(reason)});
+    if (bundle_.skipped.size() < request_.limits.files)
+      bundle_.skipped.push_back({path, std::string(reason)});
   }
 
   const SourceRequest& request_;
@@ -167,7 +177,8 @@ void AddUnique(std::vector<std::string>& names, std::string_view name) {
 
 std::string_view Unquote(std::string_view word) {
   while (!word.empty() && (word.front() == '"' || word.front() == '\'')) word.remove_prefix(1);
-  while (!word.empty() && (word.back() == '"' || word.back() == '\'' || word.back() == ';')) word.remove_suffix(1);
+  while (!word.empty() && (word.back() == '"' || word.back() == '\'' || word.back() == ';'))
+    word.remove_suffix(1);
   return word;
 }
 
@@ -189,7 +200,8 @@ std::vector<std::string> FindReferences(std::string_view script) {
     if (line.empty() || line.starts_with('#') || line.size() > 4096) continue;
     const std::vector<std::string_view> words = base::SplitSpaces(line);
     if (words.size() >= 2 && words[0] == "import") {
-      for (std::size_t i = 1; i < words.size() && words[i] != "as"; ++i) AddPythonImport(names, words[i]);
+      for (std::size_t i = 1; i < words.size() && words[i] != "as"; ++i)
+        AddPythonImport(names, words[i]);
       continue;
     }
     if (words.size() >= 4 && words[0] == "from" && words[2] == "import") {
@@ -223,7 +235,8 @@ evidence::SourceBundle CollectSources(const SourceRequest& request) {
       script_next = IsInterpreter(word);
       // "./train.sh" is a script of the user's; "python" and what lies in /usr/bin is not.
       path = request.program.empty() ? word : request.program;
-      const bool own = word.find('/') != std::string::npos && !word.starts_with("/usr/") && !word.starts_with("/bin/");
+      const bool own = word.find('/') != std::string::npos && !word.starts_with("/usr/") &&
+                       !word.starts_with("/bin/");
       if (own && !script_next) text = bundler.Take(path, directory, "script", /*wanted=*/false);
     } else if (word == "-m" || word == "-c") {
       if (script_next) ++i;  // a module name or the program text itself
@@ -236,17 +249,23 @@ evidence::SourceBundle CollectSources(const SourceRequest& request) {
       }
       continue;
     } else {
-      if (IsInterpreter(word) && word.find('/') == std::string::npos) {  // env python x.py, timeout 9 bash y
+      if (IsInterpreter(word) &&
+          word.find('/') == std::string::npos) {  // env python x.py, timeout 9 bash y
         script_next = true;
         continue;
       }
       text = bundler.Take(word, directory, script_next ? "script" : "argument", /*wanted=*/false);
-      if (!script_next && text && !text->starts_with("#!")) text.reset();  // data: no references in it
+      if (!script_next && text && !text->starts_with("#!"))
+        text.reset();  // data: no references in it
       script_next = false;
     }
-    if (text) bundler.TakeReferences(*text, std::string(DirectoryOf(path.front() == '/' ? path : base::JoinPath(directory, path))));
+    if (text)
+      bundler.TakeReferences(
+          *text,
+          std::string(DirectoryOf(path.front() == '/' ? path : base::JoinPath(directory, path))));
   }
-  for (const std::string& name : request.extra) bundler.Take(name, directory, "argument", /*wanted=*/true);
+  for (const std::string& name : request.extra)
+    bundler.Take(name, directory, "argument", /*wanted=*/true);
   return std::move(bundler).Finish();
 }
 

@@ -14,8 +14,8 @@ namespace expanse::collect {
 
 struct SourceLimits {
   std::size_t files = 32;
-  std::size_t file_bytes = 256U << 10;   // a larger file is skipped: "too_large"
-  std::size_t total_bytes = 1U << 20;    // of all files; what goes beyond is skipped: "budget"
+  std::size_t file_bytes = 256U << 10;  // a larger file is skipped: "too_large"
+  std::size_t total_bytes = 1U << 20;   // of all files; what goes beyond is skipped: "budget"
 };
 
 struct SourceRequest {

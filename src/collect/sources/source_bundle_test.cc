@@ -16,7 +16,11 @@ class SourceBundleTest : public testing::Test {
     ASSERT_TRUE(base::WriteFileAtomically(base::JoinPath(dir_.path(), name), data, 0644));
   }
   SourceRequest Command(std::vector<std::string> command) {
-    return {.command = std::move(command), .program = "", .working_directory = dir_.path(), .extra = {}, .limits = {}};
+    return {.command = std::move(command),
+            .program = "",
+            .working_directory = dir_.path(),
+            .extra = {},
+            .limits = {}};
   }
   std::string Path(const std::string& name) const { return base::JoinPath(dir_.path(), name); }
   base::TempDir dir_ = base::TempDir::Create("sources").value();
@@ -36,8 +40,10 @@ TEST_F(SourceBundleTest, TakesTheScriptItsArgumentsAndItsImports) {
   Write("model.py", "x = 1\n");
   Write("cfg.yaml", "lr: 0.1\n");
   Write("other.yaml", "lr: 0.2\n");
-  const auto bundle = CollectSources(Command({"python3", "-u", "train.py", "cfg.yaml", "--base=other.yaml", "3"}));
-  EXPECT_EQ(Roles(bundle), (Words{"script:train.py", "import:model.py", "argument:cfg.yaml", "argument:other.yaml"}));
+  const auto bundle =
+      CollectSources(Command({"python3", "-u", "train.py", "cfg.yaml", "--base=other.yaml", "3"}));
+  EXPECT_EQ(Roles(bundle), (Words{"script:train.py", "import:model.py", "argument:cfg.yaml",
+                                  "argument:other.yaml"}));
   EXPECT_TRUE(bundle.skipped.empty());
   EXPECT_EQ(bundle.files[2].data, "lr: 0.1\n");
 }
@@ -46,12 +52,14 @@ TEST_F(SourceBundleTest, TakesAProgramThatIsAScript) {
   Write("go.sh", "#!/bin/sh\n. ./lib.sh\npython3 step.py\n");
   Write("lib.sh", "A=1\n");
   Write("step.py", "pass\n");
-  EXPECT_EQ(Roles(CollectSources(Command({"./go.sh"}))), (Words{"script:go.sh", "import:lib.sh", "import:step.py"}));
+  EXPECT_EQ(Roles(CollectSources(Command({"./go.sh"}))),
+            (Words{"script:go.sh", "import:lib.sh", "import:step.py"}));
 }
 
 TEST_F(SourceBundleTest, LooksThroughEnvAndTimeout) {
   Write("a.py", "pass\n");
-  EXPECT_EQ(Roles(CollectSources(Command({"timeout", "9", "env", "python3.11", "a.py"}))), (Words{"script:a.py"}));
+  EXPECT_EQ(Roles(CollectSources(Command({"timeout", "9", "env", "python3.11", "a.py"}))),
+            (Words{"script:a.py"}));
 }
 
 TEST_F(SourceBundleTest, LeavesModulesAndInlinePrograms) {
@@ -71,7 +79,9 @@ TEST_F(SourceBundleTest, HashesBeforeItRedacts) {
 }
 
 TEST_F(SourceBundleTest, SkipsWhatItMustNotTakeWithTheReason) {
-  Write("a.out", std::string("\x7f" "ELF\0\0", 6));
+  Write("a.out", std::string("\x7f"
+                             "ELF\0\0",
+                             6));
   Write("late.bin", std::string(600, 'a') + std::string(1, '\0'));
   Write("big.txt", std::string(300U << 10, 'x'));
   Write(".env", "A=b\n");
@@ -82,9 +92,10 @@ TEST_F(SourceBundleTest, SkipsWhatItMustNotTakeWithTheReason) {
   const auto bundle = CollectSources(request);
   EXPECT_TRUE(bundle.files.empty());
   Words reasons;
-  for (const auto& skip : bundle.skipped) reasons.push_back(skip.path.substr(skip.path.rfind('/') + 1) + ":" + skip.reason);
-  EXPECT_EQ(reasons, (Words{"a.out:binary", "late.bin:binary", "big.txt:too_large", ".env:secret_name",
-                            "nowhere.txt:not_found", "pipe2:not_regular"}));
+  for (const auto& skip : bundle.skipped)
+    reasons.push_back(skip.path.substr(skip.path.rfind('/') + 1) + ":" + skip.reason);
+  EXPECT_EQ(reasons, (Words{"a.out:binary", "late.bin:binary", "big.txt:too_large",
+                            ".env:secret_name", "nowhere.txt:not_found", "pipe2:not_regular"}));
 }
 
 TEST_F(SourceBundleTest, StaysWithinItsBudget) {
@@ -108,9 +119,11 @@ TEST_F(SourceBundleTest, TakesAFileOnceUnderAllItsNames) {
 }
 
 TEST(FindReferences, ReadsShellAndPython) {
-  EXPECT_EQ(FindReferences("source env.sh\n# source no.sh\nexec ./bin/go \"$X\"\nbash 'x y.sh'\nimport a.b, c as d\n"
-                           "python $SCRIPT\npython -m mod\n"),
-            (Words{"env.sh", "./bin/go", "x", "a/b.py", "c.py"}));
+  EXPECT_EQ(
+      FindReferences(
+          "source env.sh\n# source no.sh\nexec ./bin/go \"$X\"\nbash 'x y.sh'\nimport a.b, c as d\n"
+          "python $SCRIPT\npython -m mod\n"),
+      (Words{"env.sh", "./bin/go", "x", "a/b.py", "c.py"}));
 }
 
 }  // namespace

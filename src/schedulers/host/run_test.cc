@@ -1,0 +1,621 @@
+// Runs real commands through a real `expanse run` (testing/run_harness.cc) and compares with what
+// they do alone.
+#include "schedulers/host/run.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "base/crypto.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "schedulers/host/child.h"
+#include "schedulers/host/run_cgroup.h"
+#include "schedulers/host/spool.h"
+
+namespace expanse::schedulers::host {
+namespace {
+
+using evidence::ExecutionStatus;
+using evidence::Outcome;
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+const std::string kChild = EXPANSE_RUN_CHILD;
+
+struct Started {
+  pid_t pid = -1;
+  base::UniqueFd out;  // what the test reads of its output
+  base::UniqueFd err;
+};
+
+// Everything from `fd` until its end, or until `marker` was in it, for at most ten seconds.
+std::string ReadUntil(int fd, std::string_view marker = "",
+                      milliseconds patience = milliseconds(10'000)) {
+  std::string data;
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < until) {
+    struct pollfd poll_fd{fd, POLLIN, 0};
+    if (::poll(&poll_fd, 1, 50) <= 0) continue;
+    char buffer[65536];
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got <= 0) break;
+    data.append(buffer, static_cast<std::size_t>(got));
+    if (!marker.empty() && data.find(marker) != std::string::npos) break;
+  }
+  return data;
+}
+
+int WaitFor(pid_t pid) {
+  int status = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    if (::waitpid(pid, &status, WNOHANG) == pid) return status;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  ::kill(pid, SIGKILL);
+  ADD_FAILURE() << "the run did not end";
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+class RunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(::mkdir(spool_.c_str(), 0700), 0);
+    ::setenv("HOME", dir_.path().c_str(), 1);
+  }
+
+  Words Argv(Words command, const Words& flags = {}) const {
+    Words argv = {EXPANSE_RUN_HARNESS, "--spool", spool_};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    argv.push_back("--");
+    argv.insert(argv.end(), command.begin(), command.end());
+    return argv;
+  }
+
+  [[noreturn]] static void Exec(const Words& argv) {
+    std::vector<char*> pointers;
+    for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    ::execv(pointers[0], pointers.data());
+    ::_exit(97);
+  }
+
+  // Output and error on pipes, input from /dev/null. `prepare` runs in the child before exec.
+  Started Start(const Words& argv, const std::function<void()>& prepare = {}) {
+    int out[2];
+    int err[2];
+    EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(err, O_CLOEXEC), 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const int null = ::open("/dev/null", O_RDONLY);
+      ::dup2(null, 0);
+      ::close(null);
+      ::dup2(out[1], 1);
+      ::dup2(err[1], 2);
+      if (prepare) prepare();
+      Exec(argv);
+    }
+    ::close(out[1]);
+    ::close(err[1]);
+    return {pid, base::UniqueFd(out[0]), base::UniqueFd(err[0])};
+  }
+
+  struct Ran {
+    int code = -1;
+    std::string out;
+    std::string err;
+  };
+  Ran Run(const Words& command, const Words& flags = {},
+          const std::function<void()>& prepare = {}) {
+    Started started = Start(Argv(command, flags), prepare);
+    Ran ran;
+    ran.out = ReadUntil(started.out.get());
+    ran.err = ReadUntil(started.err.get());
+    const int status = WaitFor(started.pid);
+    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return ran;
+  }
+
+  std::vector<SpoolEvent> Events(const std::string& directory) {
+    std::vector<SpoolEvent> events;
+    auto reader = SpoolReader::Open(directory).value();
+    std::vector<std::string> strange;
+    const Words names = reader.List(strange).value();
+    for (const std::string& name : names) {
+      events.push_back(reader.Read(name, base::SystemClock().Now()).value().event);
+    }
+    return events;
+  }
+  // The execution of the last event of a kind; the spool holds one run.
+  evidence::Execution Recorded(SpoolKind kind = SpoolKind::kEnd) {
+    for (const SpoolEvent& event : Events(spool_)) {
+      if (event.kind != kind) continue;
+      for (const auto& record : event.records) {
+        if (auto* seen = std::get_if<evidence::ExecutionObservation>(&record.payload))
+          return seen->execution;
+      }
+    }
+    ADD_FAILURE() << "no such event";
+    return {};
+  }
+  std::string Tail(const std::string& stream) {
+    for (const SpoolEvent& event : Events(spool_)) {
+      for (const auto& record : event.records) {
+        const auto* tail = std::get_if<evidence::LogTail>(&record.payload);
+        if (tail != nullptr && tail->stream == stream) return tail->data;
+      }
+    }
+    return "(none)";
+  }
+
+  base::TempDir dir_ = base::TempDir::Create("run").value();
+  std::string spool_ = base::JoinPath(dir_.path(), "spool");
+};
+
+TEST_F(RunTest, GivesTheExitCodeOn) {
+  for (int code : {0, 1, 3, 127, 255}) {
+    EXPECT_EQ(Run({kChild, "exit", std::to_string(code)}).code, code);
+  }
+}
+
+TEST_F(RunTest, RecordsASubSecondRunWhole) {
+  EXPECT_EQ(Run({"sh", "-c", "echo hello; echo oops >&2; exit 3"}, {"--comment", "why not"}).code,
+            3);
+  const evidence::Execution run = Recorded();
+  EXPECT_EQ(run.status, ExecutionStatus::kFailed);
+  EXPECT_EQ(run.outcome, Outcome::kFailure);
+  EXPECT_EQ(run.exit_code, 3);
+  EXPECT_EQ(run.name, "sh");
+  EXPECT_EQ(run.comment, "why not");
+  EXPECT_EQ(run.command, (Words{"sh", "-c", "echo hello; echo oops >&2; exit 3"}));
+  ASSERT_TRUE(run.started_at && run.ended_at);
+  EXPECT_GE(*run.ended_at, *run.started_at);
+  EXPECT_LT(*run.ended_at - *run.started_at, std::chrono::seconds(5));
+  EXPECT_TRUE(run.native_id.starts_with("run-"));
+  EXPECT_EQ(run.nodes.size(), 1U);
+  EXPECT_EQ(Tail("stdout"), "hello\n");
+  EXPECT_EQ(Tail("stderr"), "oops\n");
+  EXPECT_EQ(Recorded(SpoolKind::kStart).status, ExecutionStatus::kRunning);
+  EXPECT_EQ(Recorded(SpoolKind::kStart).native_id, run.native_id);
+}
+
+TEST_F(RunTest, TurnsSignalsInto128PlusN) {
+  EXPECT_EQ(Run({kChild, "kill", "9"}).code, 137);
+  const evidence::Execution run = Recorded();
+  EXPECT_EQ(run.signal, 9);
+  EXPECT_FALSE(run.exit_code);
+  EXPECT_EQ(run.outcome, Outcome::kFailure);
+}
+
+TEST_F(RunTest, SaysNotFoundAndNotExecutableAsAShell) {
+  const Ran missing = Run({"no-such-command-here"});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_THAT(missing.err, HasSubstr("command not found"));
+  EXPECT_EQ(Recorded().exit_code, 127);
+  const std::string file = base::JoinPath(dir_.path(), "plain");
+  ASSERT_TRUE(base::WriteFileAtomically(file, "x", 0644));
+  EXPECT_EQ(Run({file}).code, 126);
+  // A script without #! is a shell script to every shell.
+  const std::string script = base::JoinPath(dir_.path(), "script");
+  ASSERT_TRUE(base::WriteFileAtomically(script, "exit 9\n", 0755));
+  EXPECT_EQ(Run({script}).code, 9);
+}
+
+TEST_F(RunTest, RelaysFiftyMegabytesByteExact) {
+  const Words alone = {kChild, "spew", "52428800"};
+  Started plain = Start(alone);
+  Started relayed = Start(Argv({kChild, "spew", "52428800"}));
+  std::string expected = ReadUntil(plain.out.get());
+  std::string got = ReadUntil(relayed.out.get());
+  WaitFor(plain.pid);
+  EXPECT_EQ(WaitFor(relayed.pid), 0);
+  EXPECT_EQ(got.size(), 52'428'800U);
+  EXPECT_TRUE(got == expected);
+}
+
+TEST_F(RunTest, KeepsTheOrderOfOutputAndErrorOnOnePipe) {
+  const Ran alone_like = Run({kChild, "both"}, {}, [] { ::dup2(1, 2); });
+  std::string expected;
+  for (int i = 0; i < 200; ++i) expected += std::to_string(i) + "\n";
+  EXPECT_EQ(alone_like.out, expected);
+  EXPECT_EQ(Tail("combined"), expected);
+}
+
+TEST_F(RunTest, GivesInputOn) {
+  int input[2];
+  ASSERT_EQ(::pipe2(input, O_CLOEXEC), 0);
+  Started started = Start(Argv({kChild, "cat"}), [&] { ::dup2(input[0], 0); });
+  ::close(input[0]);
+  ASSERT_EQ(::write(input[1], "a\0b\n", 4), 4);
+  ::close(input[1]);
+  EXPECT_EQ(ReadUntil(started.out.get()), std::string("a\0b\n", 4));
+  EXPECT_EQ(WaitFor(started.pid), 0);
+}
+
+TEST_F(RunTest, LeavesDescriptorsMaskAndDispositionsAsTheyWere) {
+  const auto prepare = [] {
+    ::close(0);
+    ::dup2(1, 9);
+    ::signal(SIGHUP, SIG_IGN);
+    sigset_t mask;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR2);
+    sigprocmask(SIG_SETMASK, &mask, nullptr);
+  };
+  Started alone = Start({kChild, "describe"}, prepare);
+  const std::string expected = ReadUntil(alone.out.get());
+  WaitFor(alone.pid);
+  EXPECT_EQ(Run({kChild, "describe"}, {}, prepare).out, expected);
+  EXPECT_THAT(expected, testing::Not(HasSubstr("fd 0 ")));
+  EXPECT_THAT(expected, HasSubstr("ignored HUP"));
+}
+
+TEST_F(RunTest, KeepsClosedOutputClosed) {
+  const auto prepare = [] { ::close(1); };
+  EXPECT_EQ(Run({kChild, "spew", "10"}, {}, prepare).code, 78);  // EBADF
+}
+
+TEST_F(RunTest, LetsTheCommandDieOfSigpipe) {
+  Started started = Start(Argv({kChild, "spew", "1000000000"}));
+  ReadUntil(started.out.get(), "", milliseconds(20));
+  started.out.Reset();
+  const int status = WaitFor(started.pid);
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGPIPE);
+}
+
+TEST_F(RunTest, SlowsTheCommandWithItsReader) {
+  Started started = Start(Argv({kChild, "spew", "8000000"}));
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_EQ(::kill(started.pid, 0), 0);  // it waits: two pipes and our buffer hold far less
+  EXPECT_EQ(ReadUntil(started.out.get()).size(), 8'000'000U);
+  EXPECT_EQ(WaitFor(started.pid), 0);
+}
+
+TEST_F(RunTest, WritesToFilesDirectlyAndReadsTheirEnd) {
+  const std::string path = base::JoinPath(dir_.path(), "log");
+  ASSERT_TRUE(base::WriteFileAtomically(path, "older\n", 0644));
+  const Ran ran = Run({"sh", "-c", "echo one; echo two >&2"}, {}, [&] {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND);
+    ::dup2(fd, 1);
+    ::dup2(fd, 2);
+    ::close(fd);
+  });
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(base::ReadFile(path).value(), "older\none\ntwo\n");
+  EXPECT_EQ(Tail("combined"), "one\ntwo\n");
+  EXPECT_EQ(Recorded().stdout_path, path);
+}
+
+TEST_F(RunTest, ReturnsWhileABackgroundChildHoldsTheOutput) {
+  Started started = Start(Argv({kChild, "background", "1"}));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(WEXITSTATUS(WaitFor(started.pid)), 5);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(900));
+  EXPECT_EQ(ReadUntil(started.out.get()), "early\nlate\n");  // as alone, late output arrives too
+}
+
+TEST_F(RunTest, PassesSignalsOnOnce) {
+  for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+    Started started = Start(Argv({kChild, "signals", "1"}));
+    ReadUntil(started.out.get(), "ready");
+    ASSERT_EQ(::kill(started.pid, signal), 0);
+    EXPECT_THAT(ReadUntil(started.out.get()),
+                HasSubstr("got " + std::string(::sigabbrev_np(signal))));
+    EXPECT_EQ(WaitFor(started.pid), 0);
+  }
+}
+
+TEST_F(RunTest, CallsARunCancelledThatASignalEnded) {
+  Started started = Start(Argv({"sleep", "60"}));
+  std::this_thread::sleep_for(milliseconds(150));
+  ::kill(started.pid, SIGTERM);
+  EXPECT_EQ(WEXITSTATUS(WaitFor(started.pid)), 143);
+  EXPECT_EQ(Recorded().status, ExecutionStatus::kCancelled);
+  EXPECT_EQ(Recorded().outcome, Outcome::kCancelled);
+}
+
+TEST_F(RunTest, EndsTheWholeTreeAtTheWalltime) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(Run({"sh", "-c", "sleep 60; true"}, {"--walltime", "200ms", "--grace", "300ms"}).code,
+            143);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(Recorded().outcome, Outcome::kTimeout);
+  EXPECT_EQ(Recorded().status, ExecutionStatus::kFailed);
+}
+
+TEST_F(RunTest, KillsWhatIgnoresTheWalltime) {
+  EXPECT_EQ(Run({"sh", "-c", "trap '' TERM; while :; do sleep 0.05; done"},
+                {"--walltime", "150ms", "--grace", "200ms"})
+                .code,
+            137);
+  EXPECT_EQ(Recorded().outcome, Outcome::kTimeout);
+}
+
+TEST_F(RunTest, SeesTimeoutTime) {
+  EXPECT_EQ(Run({"timeout", "0.1", "sleep", "9"}).code, 124);
+  EXPECT_EQ(Recorded().outcome, Outcome::kTimeout);
+}
+
+TEST_F(RunTest, RedactsWhatItRecordsButNotWhatItRuns) {
+  const Ran ran = Run({"echo", "password=hunter2"});
+  EXPECT_EQ(ran.out, "password=hunter2\n");
+  EXPECT_EQ(Tail("stdout"), "password=[redacted]\n");
+  EXPECT_EQ(Recorded().command, (Words{"echo", "password=[redacted]"}));
+}
+
+TEST_F(RunTest, KeepsArgumentsThatAreNotUtf8) {
+  EXPECT_EQ(Run({kChild, "print", "a\xff\x01 b", "", "c"}).out, "a\xff\x01 b||c|");
+  EXPECT_EQ(Recorded().command, (Words{kChild, "print", "a\xff\x01 b", "", "c"}));
+}
+
+TEST_F(RunTest, TakesItsSourcesAndLeavesThemWhenAsked) {
+  const std::string script = base::JoinPath(dir_.path(), "job.sh");
+  ASSERT_TRUE(base::WriteFileAtomically(script, "echo hi\n", 0644));
+  Run({"sh", script});
+  const auto events = Events(spool_);
+  ASSERT_EQ(events.size(), 3U);
+  const auto& bundle = std::get<evidence::SourceBundle>(events[1].records.at(0).payload);
+  ASSERT_EQ(bundle.files.size(), 1U);
+  EXPECT_EQ(bundle.files[0].path, script);
+  EXPECT_EQ(Recorded().bundle_hash, evidence::BundleHash(bundle));
+}
+
+TEST_F(RunTest, RecordsNoContentWhenTheCommentSaysOff) {
+  EXPECT_EQ(Run({"sh", "-c", "echo hi"}, {"--comment", "expanse=off"}).out, "hi\n");
+  EXPECT_EQ(Tail("stdout"), "(none)");
+}
+
+TEST_F(RunTest, RunsWithoutASpoolAndBringsTheRecordLater) {
+  ASSERT_EQ(::rmdir(spool_.c_str()), 0);
+  const Ran ran = Run({"sh", "-c", "echo fine; exit 4"});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_EQ(ran.out, "fine\n");
+  EXPECT_EQ(ran.err, "");  // not a terminal: nothing is mixed into it
+  const std::string fallback = base::JoinPath(dir_.path(), ".expanse/spool/host");
+  EXPECT_EQ(Events(fallback).size(), 2U);
+  ASSERT_EQ(::mkdir(spool_.c_str(), 0700), 0);
+  Run({"true"});
+  EXPECT_EQ(Events(spool_).size(), 4U);
+  EXPECT_TRUE(Events(fallback).empty());
+}
+
+TEST_F(RunTest, RunsWithNowhereToRecordAtAll) {
+  ASSERT_EQ(::rmdir(spool_.c_str()), 0);
+  const Ran ran =
+      Run({"sh", "-c", "echo fine; exit 4"}, {}, [] { ::setenv("HOME", "/proc/none", 1); });
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_EQ(ran.out, "fine\n");
+}
+
+TEST_F(RunTest, RunsWithAFullSpool) {
+  // No file may grow: for this process the disk is full (EFBIG where it would be ENOSPC).
+  const Ran ran = Run({"sh", "-c", "echo fine; exit 4"}, {}, [] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  });
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_EQ(ran.out, "fine\n");
+  EXPECT_TRUE(base::ListDirectory(spool_).value().empty());  // nothing torn is left either
+}
+
+TEST_F(RunTest, StartEventNamesTheProcess) {
+  Started started = Start(Argv({"sleep", "5"}));
+  SpoolEvent start;
+  for (int i = 0; i < 200 && start.root.pid == 0; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+    for (const SpoolEvent& event : Events(spool_)) start = event;
+  }
+  ASSERT_NE(start.root.pid, 0);
+  EXPECT_EQ(start.runner.pid, started.pid);
+  EXPECT_TRUE(IsAlive(start.root));
+  ::kill(started.pid, SIGTERM);
+  WaitFor(started.pid);
+  EXPECT_FALSE(IsAlive(start.root));
+  for (const std::string& cgroup : start.cgroups) EXPECT_FALSE(base::Exists(cgroup)) << cgroup;
+}
+
+TEST_F(RunTest, MeasuresCpuTime) {
+  const Ran ran = Run({kChild, "burn", "1.0"});
+  const double own = base::ParseDouble(base::Trim(ran.out)).value();
+  EXPECT_NEAR(Recorded().used.cpu_s.value(), own, own * 0.03);
+}
+
+class CgroupRunTest : public RunTest {
+ protected:
+  void SetUp() override {
+    RunTest::SetUp();
+    auto cgroup = RunCgroup::Create(base::NewUuid(base::SystemClock().Now()), base::MiB(64));
+    if (!cgroup) GTEST_SKIP() << "no cgroup can be made here: " << cgroup.error().message;
+  }
+};
+
+TEST_F(CgroupRunTest, MeasuresMemory) {
+  EXPECT_EQ(Run({kChild, "allocate", "300", "0.2"}).code, 0);
+  const evidence::Usage used = Recorded().used;
+  EXPECT_NEAR(static_cast<double>(used.memory_peak_bytes.value()), 300.0 * (1 << 20),
+              9.0 * (1 << 20));
+  EXPECT_EQ(used.memory_peak_basis, "cgroup_peak");
+  EXPECT_EQ(used.oom_kills, 0U);
+}
+
+TEST_F(CgroupRunTest, CallsItOutOfMemoryWhenTheLimitKills) {
+  EXPECT_EQ(Run({kChild, "allocate", "200"}, {"--memory", "50MiB"}).code, 137);
+  const evidence::Execution run = Recorded();
+  EXPECT_EQ(run.outcome, Outcome::kOutOfMemory);
+  EXPECT_EQ(run.status, ExecutionStatus::kFailed);
+  EXPECT_EQ(run.requested.memory_bytes, 50U << 20);
+  EXPECT_GE(run.used.oom_kills.value(), 1U);
+}
+
+TEST_F(CgroupRunTest, NotesAnOomKillThatTheCommandSurvived) {
+  EXPECT_EQ(Run({kChild, "kill-child-by-memory", "200"}, {"--memory", "50MiB"}).code, 0);
+  const evidence::Execution run = Recorded();
+  EXPECT_EQ(run.status, ExecutionStatus::kSucceeded);
+  EXPECT_EQ(run.used.oom_kills, 1U);
+  EXPECT_THAT(run.capture_notes, testing::Contains(HasSubstr("killed for memory")));
+}
+
+TEST_F(RunTest, RefusesAMemoryLimitThatItCannotKeep) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become a user without cgroups";
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0755), 0);
+  const Ran ran =
+      Run({"sh", "-c", "echo ran"}, {"--memory", "50MiB"}, [] { (void)!::setuid(12345); });
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_THAT(ran.err, HasSubstr("cgroup.memory_limit"));
+}
+
+// A terminal of the test's own: what is written to `fd` is typed, what is read was shown.
+class TerminalTest : public RunTest {
+ protected:
+  pid_t Open(const Words& argv) {
+    struct winsize size{.ws_row = 33, .ws_col = 101, .ws_xpixel = 0, .ws_ypixel = 0};
+    int master = -1;
+    const pid_t pid = ::forkpty(&master, nullptr, nullptr, &size);
+    if (pid == 0) {
+      ::setenv("PS1", "$ ", 1);
+      ::unsetenv("ENV");
+      Exec(argv);
+    }
+    terminal_ = base::UniqueFd(master);
+    return pid;
+  }
+  void Type(std::string_view text) { ASSERT_TRUE(base::WriteFd(terminal_.get(), text)); }
+  std::string Show(std::string_view marker = "", milliseconds patience = milliseconds(10'000)) {
+    return ReadUntil(terminal_.get(), marker, patience);
+  }
+  tcflag_t LocalModes() {
+    struct termios modes{};
+    ::tcgetattr(terminal_.get(), &modes);
+    return modes.c_lflag;
+  }
+  base::UniqueFd terminal_;
+};
+
+TEST_F(TerminalTest, GivesTheCommandATerminalOfTheSameSize) {
+  const pid_t pid = Open(Argv({kChild, "describe"}));
+  const std::string shown = Show();
+  for (const char* line : {"fd 0 tty", "fd 1 tty", "fd 2 tty", "size 101x33", "foreground 1"}) {
+    EXPECT_THAT(shown, HasSubstr(line));
+  }
+  EXPECT_THAT(shown, testing::Not(HasSubstr("fd 3")));
+  EXPECT_EQ(WaitFor(pid), 0);
+  EXPECT_THAT(Tail("combined"), HasSubstr("size 101x33"));
+}
+
+TEST_F(TerminalTest, LetsControlCReachTheCommandAndRestoresTheTerminal) {
+  const pid_t pid = Open(Argv({kChild, "signals", "1"}));
+  const tcflag_t before = LocalModes();
+  Show("ready");
+  EXPECT_EQ(LocalModes() & (ICANON | ECHO | ISIG), 0U);
+  Type("\x03");
+  EXPECT_THAT(Show("got"), HasSubstr("got INT"));
+  EXPECT_EQ(WaitFor(pid), 0);
+  EXPECT_EQ(LocalModes(), before);
+}
+
+TEST_F(TerminalTest, EndsByControlCAsCancelled) {
+  const pid_t pid = Open(Argv({"sh", "-c", "echo ready; exec sleep 60"}));
+  Show("ready");
+  Type("\x03");
+  EXPECT_EQ(WEXITSTATUS(WaitFor(pid)), 130);
+  EXPECT_EQ(Recorded().status, ExecutionStatus::kCancelled);
+}
+
+TEST_F(TerminalTest, TellsTheCommandThatTheWindowChanged) {
+  const pid_t pid = Open(Argv({kChild, "signals", "1"}));
+  Show("ready");
+  struct winsize size{.ws_row = 20, .ws_col = 70, .ws_xpixel = 0, .ws_ypixel = 0};
+  ::ioctl(terminal_.get(), TIOCSWINSZ, &size);
+  EXPECT_THAT(Show("x20"), HasSubstr("got WINCH 70x20"));
+  EXPECT_EQ(WaitFor(pid), 0);
+}
+
+TEST_F(TerminalTest, GivesTypedInputOn) {
+  const pid_t pid = Open(Argv({kChild, "cat"}));
+  while ((LocalModes() & ICANON) != 0) std::this_thread::sleep_for(milliseconds(5));
+  Type("hello\n\x04");
+  const std::string shown = Show();
+  EXPECT_EQ(WaitFor(pid), 0);
+  EXPECT_EQ(shown, "hello\r\nhello\r\n");  // the echo and the answer
+}
+
+TEST_F(TerminalTest, StopsAndContinuesLikeAJob) {
+  std::string line;
+  for (const std::string& word :
+       Argv({"sh", "-c", "echo begun; sleep 0.3; read x; echo got $x; exit 6"})) {
+    line += "'" + word + "' ";
+  }
+  const pid_t shell = Open({"/bin/sh", "-i"});
+  Show("$ ");
+  Type(line + "\n");
+  Show("begun\r\n");
+  Type("\x1a");
+  EXPECT_THAT(Show("Stopped"), HasSubstr("Stopped"));
+  EXPECT_NE(LocalModes() & ICANON, 0U);  // the shell has its terminal back
+  Type("echo between\n");
+  EXPECT_THAT(Show("between\r\n$"), HasSubstr("between"));
+  Type("fg\n");
+  std::this_thread::sleep_for(milliseconds(500));
+  Type("word\n");
+  EXPECT_THAT(Show("got word"), HasSubstr("got word"));
+  Show("$ ");
+  Type("echo code=$?\n");
+  EXPECT_THAT(Show("code=6"), HasSubstr("code=6"));
+  Type("exit\n");
+  Show();
+  WaitFor(shell);
+}
+
+TEST_F(TerminalTest, StopsInTheOutputOnlyShapeToo) {
+  std::string line;
+  for (const std::string& word : Argv({kChild, "stop"})) line += "'" + word + "' ";
+  const pid_t shell = Open({"/bin/sh", "-i"});
+  Show("$ ");
+  Type(line + "</dev/null\n");
+  EXPECT_THAT(Show("Stopped"), HasSubstr("Stopped"));
+  Type("fg\n");
+  EXPECT_THAT(Show("resumed"), HasSubstr("resumed"));
+  Type("exit\n");
+  Show();
+  WaitFor(shell);
+}
+
+TEST_F(TerminalTest, LeavesTheKeyboardToOthersWhenOutputIsAPipe) {
+  std::string line;
+  for (const std::string& word : Argv({kChild, "describe"})) line += "'" + word + "' ";
+  const pid_t shell = Open({"/bin/sh", "-i"});
+  Show("$ ");
+  Type(line + "| cat\n");
+  const std::string shown = Show("foreground 1");
+  EXPECT_THAT(shown, HasSubstr("fd 0 tty"));
+  EXPECT_THAT(shown, HasSubstr("fd 1 open"));
+  EXPECT_THAT(shown, HasSubstr("fd 2 tty"));
+  Type("exit\n");
+  Show();
+  WaitFor(shell);
+}
+
+TEST_F(TerminalTest, CapturesNothingWhenAsked) {
+  const pid_t pid = Open(Argv({"sh", "-c", "echo hi"}, {"--no-capture"}));
+  EXPECT_EQ(Show(), "hi\r\n");
+  EXPECT_EQ(WaitFor(pid), 0);
+  EXPECT_EQ(Tail("combined"), "(none)");
+}
+
+}  // namespace
+}  // namespace expanse::schedulers::host
