@@ -491,6 +491,7 @@ class TerminalTest : public RunTest {
       ::unsetenv("ENV");
       Exec(argv);
     }
+    ::fcntl(master, F_SETFD, FD_CLOEXEC);
     terminal_ = base::UniqueFd(master);
     return pid;
   }
