@@ -11,6 +11,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "collect/series.h"
 
 namespace expanse::daemon {
 namespace {
@@ -21,10 +22,10 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 // A wall clock that moved this far against the monotonic one was set by somebody.
 constexpr auto kClockJump = 5s;
 
-double ThreadCpuMs() {
+double CpuSeconds(clockid_t clock) {
   timespec now{};
-  if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) return 0;
-  return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
+  if (::clock_gettime(clock, &now) != 0) return 0;
+  return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
 // Field 2 of /proc/self/statm is the resident set in pages (proc(5)).
@@ -43,7 +44,9 @@ Sampler::Sampler(SamplerOptions options, std::vector<SamplerSource> sources, Bat
     : options_(std::move(options)),
       sources_(std::move(sources)),
       sink_(std::move(sink)),
-      clock_(clock) {}
+      clock_(clock),
+      cpu_series_(collect::MakeSeries("host-daemon-cpu", "daemon", options_.node)),
+      memory_series_(collect::MakeSeries("host-daemon-memory", "daemon", options_.node)) {}
 
 void Sampler::Start() {
   for (SamplerSource& source : sources_) {
@@ -122,7 +125,7 @@ void Sampler::Add(const collect::TrackedWorkload* workload, const evidence::Seri
 
 void Sampler::Round(const collect::Tick& tick,
                     const std::vector<collect::TrackedWorkload>& workloads, bool young) {
-  const double before = ThreadCpuMs();
+  const double before = CpuSeconds(CLOCK_THREAD_CPUTIME_ID);
   tick_ = tick;
   young_round_ = young;
   ++round_;
@@ -130,31 +133,26 @@ void Sampler::Round(const collect::Tick& tick,
     if (!young || source.in_young_rounds) source.collector->Collect(tick, workloads, *this);
   }
   young_round_ = false;
-  const double cost = ThreadCpuMs() - before;
+  const double cost = (CpuSeconds(CLOCK_THREAD_CPUTIME_ID) - before) * 1e3;
   total_cpu_ms_ += cost;
   ++rounds_;
   if (young) return;
   last_cpu_ms_ = cost;
-  own_rss_bytes_ = OwnRssBytes();
-  AddOwnCost(cost);
+  AddOwnCost();
 }
 
-void Sampler::AddOwnCost(double cpu_ms) {
-  auto add = [&](const char* metric, const char* unit, double value) {
-    if (std::isnan(value)) return;
-    Add(nullptr,
-        {.metric = metric,
-         .source = "daemon",
-         .node = options_.node,
-         .gpu_index = {},
-         .gpu_uuid = "",
-         .attribution = "",
-         .unit = unit,
-         .values = {}},
-        value);
-  };
-  add("daemon_tick_cpu", "ms", cpu_ms);
-  add("daemon_memory", "bytes", own_rss_bytes_);
+// What the whole daemon costs, as series of the compute.
+void Sampler::AddOwnCost() {
+  own_rss_bytes_ = OwnRssBytes();
+  if (!std::isnan(own_rss_bytes_)) Add(nullptr, memory_series_, own_rss_bytes_);
+  const double cpu_s = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double passed_s = base::ToSeconds(tick_.mono - own_cpu_at_);
+  if (own_cpu_s_ && passed_s > 0) {
+    own_cpu_cores_ = (cpu_s - *own_cpu_s_) / passed_s;
+    Add(nullptr, cpu_series_, own_cpu_cores_);
+  }
+  own_cpu_s_ = cpu_s;
+  own_cpu_at_ = tick_.mono;
 }
 
 void Sampler::Emit(Scope* scope) {
@@ -263,6 +261,7 @@ std::vector<evidence::HealthRow> Sampler::health(base::WallTime now) const {
       .message = "",
       .checked_at = now,
       .figures = {{"tick_cpu_ms", last_cpu_ms_},
+                  {"cpu_cores", own_cpu_cores_},
                   {"total_cpu_ms", total_cpu_ms_},
                   {"rounds", double(rounds_)},
                   {"rss_bytes", std::isnan(own_rss_bytes_) ? 0 : own_rss_bytes_},

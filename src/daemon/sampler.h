@@ -83,7 +83,7 @@ class Sampler final : private collect::SampleSink {
   bool MarkRunning(const std::vector<collect::TrackedWorkload>& running);
   void Round(const collect::Tick& tick, const std::vector<collect::TrackedWorkload>& workloads,
              bool young);
-  void AddOwnCost(double cpu_ms);
+  void AddOwnCost();
   void Emit(Scope* scope);
   void EmitDue(const collect::Tick& tick, bool sweep);
 
@@ -91,6 +91,8 @@ class Sampler final : private collect::SampleSink {
   std::vector<SamplerSource> sources_;
   const BatchSink sink_;
   base::Clock& clock_;
+  const evidence::SeriesColumn cpu_series_;
+  const evidence::SeriesColumn memory_series_;
 
   std::map<std::string, Scope, std::less<>>
       scopes_;            // by source type and identity; "" is the compute
@@ -112,6 +114,9 @@ class Sampler final : private collect::SampleSink {
   double last_cpu_ms_ = 0;
   double total_cpu_ms_ = 0;
   double own_rss_bytes_ = 0;
+  double own_cpu_cores_ = 0;
+  std::optional<double> own_cpu_s_;  // of the process, at own_cpu_at_
+  base::MonoTime own_cpu_at_{};
   std::string last_refusal_;
   base::RateLimit refusal_log_{std::chrono::seconds(60)};
 };

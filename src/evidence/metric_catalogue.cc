@@ -78,6 +78,8 @@ constexpr auto kCatalogue = std::to_array<MetricInfo>({
     {"host-pressure-cpu", "percent", kHost, "Host CPU pressure", "Share of time in which some task waited for a CPU."},
     {"host-pressure-memory", "percent", kHost, "Host memory pressure", "Share of time in which some task waited for memory."},
     {"host-pressure-io", "percent", kHost, "Host I/O pressure", "Share of time in which some task waited for I/O."},
+    {"host-daemon-cpu", "cores", kHost, "Daemon CPU", "Cores in use by expanse-daemon itself."},
+    {"host-daemon-memory", "bytes", kHost, "Daemon memory", "Resident memory of expanse-daemon itself."},
 });
 // clang-format on
 
