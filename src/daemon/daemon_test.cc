@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <future>
+#include <map>
 
+#include "daemon/daemon_settings.h"
 #include "daemon/daemon_testing.h"
 #include "daemon/health_file.h"
 #include "daemon/privileges.h"
@@ -240,6 +243,47 @@ TEST(HealthFile, MissingAndDamagedFilesAreUnhealthy) {
   snapshot.boot_id = BootId();
   ASSERT_TRUE(base::WriteFileAtomically(path, FormatHealth(snapshot), 0644));
   EXPECT_TRUE(CheckHealthFile(path, clock, 90s).healthy);
+}
+
+TEST(DaemonSettings, DefaultsAreValidAndFollowTheUser) {
+  auto settings = base::Settings::Load(DaemonSettings(), "", {}, {});
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(StateDirectory(*settings, {{"HOME", "/home/u"}}, /*is_root=*/false),
+            "/home/u/.expanse/state");
+  const DaemonOptions options = OptionsFrom(*settings, "1.2.3", {}, /*is_root=*/true);
+  EXPECT_EQ(options.state_dir, "/var/lib/expanse");
+  EXPECT_FALSE(options.node.empty());
+  EXPECT_EQ(options.outbox_max_bytes, 1U << 30);
+  EXPECT_EQ(options.capture.sampler.interval, 10s);
+  EXPECT_EQ(options.capture.sampler.young_for, 1min);
+  EXPECT_NE(OptionsFrom(*settings, "", {}, true).uploader.seed, options.uploader.seed);
+
+  settings = base::Settings::Load(DaemonSettings(), "",
+                                  {{"EXPANSE_SAMPLE_INTERVAL", "1m"}, {"EXPANSE_NODE", "a"}},
+                                  {{"node", "b"}});
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(OptionsFrom(*settings, "", {}, true).capture.sampler.interval, 1min);
+  EXPECT_EQ(OptionsFrom(*settings, "", {}, true).node, "b");
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"sample.interval", "0s"},
+                                          {"outbox.max_bytes", "1K"},
+                                          {"upload.batch_records", "many"}}) {
+    EXPECT_FALSE(base::Settings::Load(DaemonSettings(), "", {}, {{name, value}})) << name;
+  }
+}
+
+TEST(DaemonSettings, DocumentationIsCurrent) {
+  const std::string path = EXPANSE_SOURCE_DIR "/../../docs/daemon.md";
+  const std::string text = base::ReadFile(path).value_or("");
+  const std::string marker = "<!-- settings -->\n";
+  const auto at = text.find(marker);
+  ASSERT_NE(at, std::string::npos);
+  const std::string wanted = text.substr(0, at) + marker + base::SettingsMarkdown(DaemonSettings());
+  if (std::getenv("EXPANSE_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(base::WriteFileAtomically(path, wanted, 0644));
+  }
+  EXPECT_EQ(base::ReadFile(path).value_or(""), wanted)
+      << "run this program with EXPANSE_UPDATE_GOLDEN=1";
 }
 
 TEST(Privileges, NamesWhatIsOutOfSight) {

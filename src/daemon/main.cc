@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "base/time.h"
 #include "collect/cgroup/collector.h"
+#include "collect/gpu/collector.h"
 #include "collect/host/collector.h"
 #include "collect/process/collector.h"
 #include "daemon/daemon.h"
@@ -148,6 +149,16 @@ std::vector<SamplerSource> MakeSources(const Invocation& invocation, const Daemo
   add(
       "process", [&] { return std::make_unique<collect::ProcessCollector>(view); },
       /*in_young_rounds=*/true);
+  // nvidia-smi reads at a pace of its own.
+  const auto period =
+      std::max(std::chrono::duration_cast<std::chrono::seconds>(options.capture.sampler.interval),
+               std::chrono::seconds(1));
+  add(
+      "gpu",
+      [&] {
+        return std::make_unique<collect::GpuCollector>(view, collect::GpuOptions{.period = period});
+      },
+      /*in_young_rounds=*/false);
   return sources;
 }
 
