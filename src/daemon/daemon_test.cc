@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <future>
@@ -11,6 +12,7 @@
 #include "daemon/daemon_testing.h"
 #include "daemon/health_file.h"
 #include "daemon/privileges.h"
+#include "daemon/spool_directory.h"
 
 namespace expanse::daemon {
 namespace {
@@ -284,6 +286,27 @@ TEST(DaemonSettings, DocumentationIsCurrent) {
   }
   EXPECT_EQ(base::ReadFile(path).value_or(""), wanted)
       << "run this program with EXPANSE_UPDATE_GOLDEN=1";
+}
+
+TEST(SpoolDirectory, IsADropBoxOfRootAndPrivateOtherwise) {
+  const auto temp = base::TempDir::Create();
+  const auto mode_of = [](const std::string& path) {
+    struct stat info{};
+    return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777U : 0U;
+  };
+  const mode_t before = ::umask(0077);
+  EXPECT_TRUE(MakeSpoolDirectory(temp->path() + "/shared/spool/host", /*is_root=*/true));
+  EXPECT_TRUE(MakeSpoolDirectory(temp->path() + "/own/spool", /*is_root=*/false));
+  ::umask(before);
+  EXPECT_EQ(mode_of(temp->path() + "/shared/spool"), 0755U);
+  EXPECT_EQ(mode_of(temp->path() + "/shared/spool/host"), 01733U);
+  EXPECT_EQ(mode_of(temp->path() + "/own/spool"), 0700U);
+  // What is there stays as somebody made it.
+  ASSERT_EQ(::chmod((temp->path() + "/own/spool").c_str(), 0750), 0);
+  EXPECT_TRUE(MakeSpoolDirectory(temp->path() + "/own/spool", /*is_root=*/true));
+  EXPECT_EQ(mode_of(temp->path() + "/own/spool"), 0750U);
+  ASSERT_TRUE(base::WriteFileAtomically(temp->path() + "/file", "", 0600));
+  EXPECT_FALSE(MakeSpoolDirectory(temp->path() + "/file/spool", /*is_root=*/false));
 }
 
 TEST(Privileges, NamesWhatIsOutOfSight) {

@@ -24,7 +24,11 @@
 #include "daemon/daemon_settings.h"
 #include "daemon/health_file.h"
 #include "daemon/privileges.h"
+#include "daemon/spool_directory.h"
 #include "net/compute_identity.h"
+#include "schedulers/host/observer.h"
+#include "schedulers/host/run.h"
+#include "schedulers/host/spool.h"
 
 namespace expanse::daemon {
 namespace {
@@ -127,9 +131,25 @@ base::Status ConfigureLogging(const base::Settings& settings) {
   return {};
 }
 
-std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation&,
-                                                                 const DaemonOptions&) {
-  return {};
+std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation& invocation,
+                                                                 const DaemonOptions& options) {
+  std::vector<std::unique_ptr<schedulers::Observer>> observers;
+  const std::string& root = invocation.settings.GetString("root");
+  schedulers::host::HostObserverOptions host{.state_directory = base::JoinPath(options.state_dir, "host"),
+                                             .proc = root == "/" ? "/proc" : base::JoinPath(root, "/proc")};
+  std::string spool = invocation.settings.GetString("spool_dir");
+  if (spool.empty() && invocation.is_root) spool = "/var/lib/expanse/spool/host";
+  if (spool.empty()) spool = schedulers::host::DefaultSpoolDirectory();
+  // Failing is no reason not to start: the observer's health says what is wrong with the directory.
+  if (auto made = MakeSpoolDirectory(spool, invocation.is_root); !made) {
+    base::LogWarn("daemon.spool", {{"message", made.error().message}});
+  }
+  host.spool_directories.push_back(spool);
+  // Where `expanse run` of this user falls back to.
+  const std::string own = schedulers::host::PrivateSpoolDirectory();
+  if (!own.empty() && own != spool) host.spool_directories.push_back(own);
+  observers.push_back(std::make_unique<schedulers::host::HostObserver>(std::move(host)));
+  return observers;
 }
 
 std::vector<SamplerSource> MakeSources(const Invocation& invocation, const DaemonOptions& options) {
