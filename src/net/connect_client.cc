@@ -147,6 +147,7 @@ class Client final : public ConnectClient {
                                              : Idempotency::IDEMPOTENCY_UNKNOWN;
     PreparedCall prepared;
     prepared.retriable = level != Idempotency::IDEMPOTENCY_UNKNOWN;
+    prepared.http.once = !prepared.retriable;
     prepared.http.stop = call.stop;
     prepared.http.url =
         fmt::format("{}/{}/{}", options_.base_url, method.substr(0, dot), method.substr(dot + 1));

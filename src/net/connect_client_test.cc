@@ -296,6 +296,21 @@ TEST_F(ConnectClientTest, RetriesOnlyWhatIsIdempotentAndPassing) {
   EXPECT_EQ(calls, 1);
 }
 
+// A kept connection that breaks after the request was read: the server may have done what it says.
+TEST_F(ConnectClientTest, NeverRepeatsARequestWithSideEffectsByItself) {
+  const std::string ok =
+      "HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\nContent-Length: 0\r\n\r\n";
+  const ScriptedServer server({ok, ""});
+  auto client = Connect("http://127.0.0.1:" + std::to_string(server.port()));
+  EXPECT_TRUE(Login(*client).has_value());
+  EXPECT_EQ(Login(*client).error().reason, "client.unreachable");
+  EXPECT_EQ(server.requests(), 2);
+  // The first try finds a new connection, the second breaks, and is made again.
+  EXPECT_TRUE(WhoAmI(*client).has_value());
+  EXPECT_TRUE(WhoAmI(*client).has_value());
+  EXPECT_EQ(server.requests(), 5);
+}
+
 TEST_F(ConnectClientTest, GivesUpWhenRetryAfterIsBeyondTheDeadline) {
   std::atomic<int> calls = 0;
   auto client = Connect(Serve([&](const HttpRequest&) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -75,6 +76,14 @@ std::size_t CurlChannel::OnBody(char* data, std::size_t size, std::size_t count,
   return bytes;
 }
 
+std::size_t CurlChannel::OnSend(char* buffer, std::size_t size, std::size_t count, void* self) {
+  std::string_view& left = static_cast<CurlChannel*>(self)->unsent_;
+  const std::size_t bytes = std::min(size * count, left.size());
+  std::copy_n(left.data(), bytes, buffer);
+  left.remove_prefix(bytes);
+  return bytes;
+}
+
 std::size_t CurlChannel::OnHeader(char* data, std::size_t size, std::size_t count, void* self) {
   auto* channel = static_cast<CurlChannel*>(self);
   const std::string_view line = base::Trim({data, size * count});
@@ -121,7 +130,14 @@ void CurlChannel::Prepare(const CurlRequest& request, curl_slist* headers) {
     curl_easy_setopt(easy_, CURLOPT_POST, 1L);
     curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+    if (request.once && !request.body.empty()) {
+      // A body that curl cannot rewind is a body that it cannot send again.
+      unsent_ = request.body;
+      curl_easy_setopt(easy_, CURLOPT_READFUNCTION, &OnSend);
+      curl_easy_setopt(easy_, CURLOPT_READDATA, this);
+    } else {
+      curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "net/http.h"
@@ -25,6 +26,9 @@ struct CurlSettings {
 struct CurlRequest {
   std::string url;
   bool get = false;
+  // The server must not see the request twice: curl is kept from sending it again by itself when a
+  // kept connection breaks before an answer.
+  bool once = false;
   Headers headers;
   std::string_view body;  // alive during Perform
   std::chrono::milliseconds timeout;
@@ -61,6 +65,7 @@ class CurlChannel {
   CURLcode Drive(const std::stop_token& stop);
   CurlFailure Explain(CURLcode code, const CurlRequest& request) const;
   static std::size_t OnBody(char* data, std::size_t size, std::size_t count, void* self);
+  static std::size_t OnSend(char* buffer, std::size_t size, std::size_t count, void* left);
   static std::size_t OnHeader(char* data, std::size_t size, std::size_t count, void* self);
 
   const CurlSettings settings_;
@@ -69,6 +74,7 @@ class CurlChannel {
   char error_text_[CURL_ERROR_SIZE] = {};
   CurlResponse response_;
   bool too_large_ = false;
+  std::string_view unsent_;  // of the body, when curl reads it piece by piece
 };
 
 }  // namespace expanse::net

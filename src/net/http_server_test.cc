@@ -371,6 +371,28 @@ TEST_F(HttpServerTest, CountsRequestsByRouteAndStatus) {
       HasSubstr("expanse_http_requests_total{route=\"known\",server=\"test\",status=\"4xx\"} 1"));
 }
 
+TEST_F(HttpServerTest, LogsOneLinePerRequestWithoutSecrets) {
+  auto& server = Start(Loopback(), [](const HttpRequest&) {
+    HttpResponse response = Text("four");
+    response.caller = "user ada";
+    return response;
+  });
+  testing::internal::CaptureStderr();
+  RawPeer peer(server.port());
+  peer.Send(
+      "GET /path?token=query-secret HTTP/1.1\r\nHost: h\r\nX-Request-Id: r-1\r\n"
+      "Authorization: Bearer header-secret\r\nConnection: close\r\n\r\n");
+  std::string all;
+  EXPECT_TRUE(peer.ReadToEnd(&all));
+  server.Drain(seconds(1));
+  const std::string log = testing::internal::GetCapturedStderr();
+  for (const char* part : {"http.request", "server=test", "method=GET", "path=/path", "status=200",
+                           "bytes=4", "request_id=r-1", "peer=", "user ada"}) {
+    EXPECT_THAT(log, HasSubstr(part));
+  }
+  EXPECT_THAT(log, Not(HasSubstr("secret")));
+}
+
 TEST(Operations, AnswersProbes) {
   base::MetricRegistry metrics;
   metrics.GetCounter("x_total", "An x.").Add(3);

@@ -35,6 +35,19 @@ std::string Pem(const std::function<void(BIO*)>& write) {
   return {data, static_cast<std::size_t>(size)};
 }
 
+// Bytes of the first message in `buffer`, by its Content-Length (none: no body); npos while its
+// header is not all there.
+std::size_t WholeSize(std::string_view buffer) {
+  const auto end = buffer.find("\r\n\r\n");
+  if (end == std::string_view::npos) return end;
+  const std::string header = base::ToLower(buffer.substr(0, end)) + "\r";
+  constexpr std::string_view kLength = "content-length: ";
+  const auto at = header.find(kLength);
+  if (at == std::string::npos) return end + 4;
+  const auto digits = std::string_view(header).substr(at + kLength.size());
+  return end + 4 + base::ParseInt<std::size_t>(digits.substr(0, digits.find('\r'))).value_or(0);
+}
+
 }  // namespace
 
 RawPeer::RawPeer(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -71,19 +84,8 @@ bool RawPeer::Receive(steady_clock::time_point until) {
 
 std::string RawPeer::ReadResponse() {
   const auto until = steady_clock::now() + std::chrono::seconds(5);
-  std::size_t whole = std::string::npos;
   while (true) {
-    const auto end = buffer_.find("\r\n\r\n");
-    if (end != std::string::npos && whole == std::string::npos) {
-      const std::string header = base::ToLower(std::string_view(buffer_).substr(0, end));
-      const auto length = header.find("content-length: ");
-      const auto eol = header.find('\r', length);
-      whole = end + 4;
-      if (length != std::string::npos) {
-        whole += *base::ParseInt<std::size_t>(
-            std::string_view(header).substr(length + 16, eol - length - 16));
-      }
-    }
+    const std::size_t whole = WholeSize(buffer_);
     if (whole != std::string::npos && buffer_.size() >= whole) {
       std::string response = buffer_.substr(0, whole);
       buffer_.erase(0, whole);
@@ -99,6 +101,44 @@ bool RawPeer::ReadToEnd(std::string* out, std::chrono::milliseconds patience) {
   }
   *out = std::exchange(buffer_, {});
   return closed_;
+}
+
+ScriptedServer::ScriptedServer(std::vector<std::string> script)
+    : script_(std::move(script)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* raw = reinterpret_cast<sockaddr*>(&address);
+  EXPANSE_CHECK(::bind(listener_.get(), raw, size) == 0 && ::listen(listener_.get(), 8) == 0);
+  EXPANSE_CHECK(::getsockname(listener_.get(), raw, &size) == 0);
+  port_ = ntohs(address.sin_port);
+  thread_ = std::jthread([this] {
+    while (true) {
+      const base::UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection.valid()) return;  // the destructor shut the listener down
+      Serve(connection.get());
+    }
+  });
+}
+
+ScriptedServer::~ScriptedServer() { ::shutdown(listener_.get(), SHUT_RDWR); }
+
+void ScriptedServer::Serve(int connection) {
+  for (const std::string& answer : script_) {
+    std::string request;
+    std::size_t whole = std::string::npos;
+    while (request.size() < whole) {
+      char chunk[4096];
+      const auto got = ::recv(connection, chunk, sizeof(chunk), 0);
+      if (got <= 0) return;
+      request.append(chunk, static_cast<std::size_t>(got));
+      whole = WholeSize(request);
+    }
+    ++requests_;
+    if (answer.empty()) return;
+    ::send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
+  }
 }
 
 int StatusOf(std::string_view response) {

@@ -2,11 +2,14 @@
 // tokens.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include "base/files.h"
 #include "base/result.h"
@@ -31,6 +34,25 @@ class RawPeer {
   base::UniqueFd socket_;
   std::string buffer_;
   bool closed_ = false;
+};
+
+// A server that does as scripted: each connection gets the answers of `script` in order, one per
+// request
+// ("" closes without an answer), then is closed. Counts the requests that it read.
+class ScriptedServer {
+ public:
+  explicit ScriptedServer(std::vector<std::string> script);
+  ~ScriptedServer();
+  std::uint16_t port() const { return port_; }
+  int requests() const { return requests_; }
+
+ private:
+  void Serve(int connection);
+  const std::vector<std::string> script_;
+  base::UniqueFd listener_;
+  std::uint16_t port_ = 0;
+  std::atomic<int> requests_{0};
+  std::jthread thread_;
 };
 
 int StatusOf(std::string_view response);
