@@ -44,28 +44,28 @@ auto AuthService::Limited(const std::string& key, Attempt&& attempt) -> decltype
   return result;
 }
 
-Result<pb::LoginResponse> AuthService::Login(const net::CallContext& context,
-                                             const pb::LoginRequest& request) {
+Result<v1::LoginResponse> AuthService::Login(const net::CallContext& context,
+                                             const v1::LoginRequest& request) {
   return Limited("login " + PeerNetwork(context.peer),
                  [&] { return sessions_.Login(context, request); });
 }
 
-Result<pb::RefreshResponse> AuthService::Refresh(const net::CallContext& context,
-                                                 const pb::RefreshRequest& request) {
+Result<v1::RefreshResponse> AuthService::Refresh(const net::CallContext& context,
+                                                 const v1::RefreshRequest& request) {
   return Limited("refresh " + PeerNetwork(context.peer),
                  [&] { return sessions_.Refresh(context, request); });
 }
 
-Result<pb::MintComputeTokenResponse> AuthService::MintComputeToken(
-    const net::CallContext& context, const pb::MintComputeTokenRequest& request) {
+Result<v1::MintComputeTokenResponse> AuthService::MintComputeToken(
+    const net::CallContext& context, const v1::MintComputeTokenRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckId(request.compute_id(), "compute_id"));
   // Per compute too: one revoked daemon must not lock out the others behind the same address.
   return Limited("compute " + request.compute_id() + " " + PeerNetwork(context.peer),
                  [&] { return MintForCompute(request); });
 }
 
-Result<pb::MintComputeTokenResponse> AuthService::MintForCompute(
-    const pb::MintComputeTokenRequest& request) {
+Result<v1::MintComputeTokenResponse> AuthService::MintForCompute(
+    const v1::MintComputeTokenRequest& request) {
   EXPANSE_ASSIGN_OR_RETURN(const auto credential,
                            deps_.store.CurrentCredential(request.compute_id()));
   const std::string presented = base::Sha256Hex(request.credential());
@@ -84,19 +84,19 @@ Result<pb::MintComputeTokenResponse> AuthService::MintForCompute(
   caller.session_id = credential->id;
   EXPANSE_ASSIGN_OR_RETURN(const net::SignedToken token,
                            deps_.signer.Sign(caller, deps_.options.access_token_life));
-  pb::MintComputeTokenResponse response;
+  v1::MintComputeTokenResponse response;
   response.mutable_access()->set_token(token.token);
   ToProto(token.expires_at, response.mutable_access()->mutable_expires_at());
   return response;
 }
 
-Result<pb::MintPlaneTokenResponse> AuthService::MintPlaneToken(
-    const net::CallContext& context, const pb::MintPlaneTokenRequest& request) {
+Result<v1::MintPlaneTokenResponse> AuthService::MintPlaneToken(
+    const net::CallContext& context, const v1::MintPlaneTokenRequest& request) {
   return Limited("plane " + PeerNetwork(context.peer), [&] { return MintForPlane(request); });
 }
 
-Result<pb::MintPlaneTokenResponse> AuthService::MintForPlane(
-    const pb::MintPlaneTokenRequest& request) {
+Result<v1::MintPlaneTokenResponse> AuthService::MintForPlane(
+    const v1::MintPlaneTokenRequest& request) {
   const std::string presented = base::Sha256Hex(request.secret());
   bool matches = false;
   if (const auto plane = deps_.options.plane_secret_hashes.find(request.plane());
@@ -113,15 +113,15 @@ Result<pb::MintPlaneTokenResponse> AuthService::MintForPlane(
   caller.subject = request.plane();
   EXPANSE_ASSIGN_OR_RETURN(const net::SignedToken token,
                            deps_.signer.Sign(caller, deps_.options.access_token_life));
-  pb::MintPlaneTokenResponse response;
+  v1::MintPlaneTokenResponse response;
   response.mutable_access()->set_token(token.token);
   ToProto(token.expires_at, response.mutable_access()->mutable_expires_at());
   return response;
 }
 
-Result<pb::ListRevocationsResponse> AuthService::ListRevocations(
-    const net::CallContext&, const pb::ListRevocationsRequest&) {
-  pb::ListRevocationsResponse response;
+Result<v1::ListRevocationsResponse> AuthService::ListRevocations(
+    const net::CallContext&, const v1::ListRevocationsRequest&) {
+  v1::ListRevocationsResponse response;
   for (const store::Revocation& revocation : deps_.revocations.List()) {
     auto* out = response.add_revocations();
     out->set_subject(revocation.subject);

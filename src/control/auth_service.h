@@ -16,21 +16,21 @@ class AuthService {
   explicit AuthService(const ServiceDeps& deps);
   void AddTo(net::ConnectRouter& router);
 
-  base::Result<pb::LoginResponse> Login(const net::CallContext& context,
-                                        const pb::LoginRequest& request);
-  base::Result<pb::RefreshResponse> Refresh(const net::CallContext& context,
-                                            const pb::RefreshRequest& request);
-  base::Result<pb::MintComputeTokenResponse> MintComputeToken(
-      const net::CallContext& context, const pb::MintComputeTokenRequest& request);
-  base::Result<pb::MintPlaneTokenResponse> MintPlaneToken(const net::CallContext& context,
-                                                          const pb::MintPlaneTokenRequest& request);
-  base::Result<pb::ListRevocationsResponse> ListRevocations(
-      const net::CallContext& context, const pb::ListRevocationsRequest& request);
+  base::Result<v1::LoginResponse> Login(const net::CallContext& context,
+                                        const v1::LoginRequest& request);
+  base::Result<v1::RefreshResponse> Refresh(const net::CallContext& context,
+                                            const v1::RefreshRequest& request);
+  base::Result<v1::MintComputeTokenResponse> MintComputeToken(
+      const net::CallContext& context, const v1::MintComputeTokenRequest& request);
+  base::Result<v1::MintPlaneTokenResponse> MintPlaneToken(const net::CallContext& context,
+                                                          const v1::MintPlaneTokenRequest& request);
+  base::Result<v1::ListRevocationsResponse> ListRevocations(
+      const net::CallContext& context, const v1::ListRevocationsRequest& request);
 
  private:
-  base::Result<pb::MintComputeTokenResponse> MintForCompute(
-      const pb::MintComputeTokenRequest& request);
-  base::Result<pb::MintPlaneTokenResponse> MintForPlane(const pb::MintPlaneTokenRequest& request);
+  base::Result<v1::MintComputeTokenResponse> MintForCompute(
+      const v1::MintComputeTokenRequest& request);
+  base::Result<v1::MintPlaneTokenResponse> MintForPlane(const v1::MintPlaneTokenRequest& request);
   // Runs `attempt` unless `key` failed too often, and notes if it fails to authenticate.
   template <typename Attempt>
   auto Limited(const std::string& key, Attempt&& attempt) -> decltype(attempt());

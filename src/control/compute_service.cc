@@ -103,7 +103,7 @@ ComputeService::IssuedToken ComputeService::NewToken(base::WallTime now) const {
 }
 
 void ComputeService::Fill(const store::Compute& compute, base::WallTime now,
-                          pb::Compute* out) const {
+                          v1::Compute* out) const {
   out->set_compute_id(compute.id);
   out->set_name(compute.name);
   out->set_type(ToProto(compute.type));
@@ -128,8 +128,8 @@ Response ComputeService::Answer(const store::Compute& compute, const IssuedToken
   return response;
 }
 
-Result<pb::RegisterComputeResponse> ComputeService::RegisterCompute(
-    const net::CallContext& context, const pb::RegisterComputeRequest& request) {
+Result<v1::RegisterComputeResponse> ComputeService::RegisterCompute(
+    const net::CallContext& context, const v1::RegisterComputeRequest& request) {
   const auto type = FromProto(request.type());
   if (!type || *type == SourceType::kUnspecified) {
     return BadType("a compute needs a type: slurm, kubernetes, nomad or host");
@@ -160,32 +160,32 @@ Result<pb::RegisterComputeResponse> ComputeService::RegisterCompute(
     entered = enter();
   }
   EXPANSE_RETURN_IF_ERROR(entered);
-  return Answer<pb::RegisterComputeResponse>(compute, token, now);
+  return Answer<v1::RegisterComputeResponse>(compute, token, now);
 }
 
-Result<pb::ListComputesResponse> ComputeService::ListComputes(
-    const net::CallContext& context, const pb::ListComputesRequest& request) {
+Result<v1::ListComputesResponse> ComputeService::ListComputes(
+    const net::CallContext& context, const v1::ListComputesRequest& request) {
   EXPANSE_ASSIGN_OR_RETURN(const auto computes, deps_.store.Computes(context.caller.organisation_id,
                                                                      request.include_revoked()));
   const base::WallTime now = deps_.clock.Now();
-  pb::ListComputesResponse response;
+  v1::ListComputesResponse response;
   for (const store::Compute& compute : computes) Fill(compute, now, response.add_computes());
   return response;
 }
 
-Result<pb::GetComputeResponse> ComputeService::GetCompute(const net::CallContext& context,
-                                                          const pb::GetComputeRequest& request) {
+Result<v1::GetComputeResponse> ComputeService::GetCompute(const net::CallContext& context,
+                                                          const v1::GetComputeRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckId(request.compute_id(), "compute_id"));
   EXPANSE_ASSIGN_OR_RETURN(
       const store::Compute compute,
       deps_.store.GetCompute(context.caller.organisation_id, request.compute_id()));
-  pb::GetComputeResponse response;
+  v1::GetComputeResponse response;
   Fill(compute, deps_.clock.Now(), response.mutable_compute());
   return response;
 }
 
-Result<pb::RevokeComputeResponse> ComputeService::RevokeCompute(
-    const net::CallContext& context, const pb::RevokeComputeRequest& request) {
+Result<v1::RevokeComputeResponse> ComputeService::RevokeCompute(
+    const net::CallContext& context, const v1::RevokeComputeRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckId(request.compute_id(), "compute_id"));
   const base::WallTime now = deps_.clock.Now();
   EXPANSE_ASSIGN_OR_RETURN(
@@ -193,13 +193,13 @@ Result<pb::RevokeComputeResponse> ComputeService::RevokeCompute(
       deps_.store.RevokeCompute(context.caller.organisation_id, request.compute_id(),
                                 AuditOf(context, now, "compute.revoke", request.compute_id())));
   deps_.revocations.Add(compute.id, now);
-  pb::RevokeComputeResponse response;
+  v1::RevokeComputeResponse response;
   Fill(compute, now, response.mutable_compute());
   return response;
 }
 
-Result<pb::ReissueInstallTokenResponse> ComputeService::ReissueInstallToken(
-    const net::CallContext& context, const pb::ReissueInstallTokenRequest& request) {
+Result<v1::ReissueInstallTokenResponse> ComputeService::ReissueInstallToken(
+    const net::CallContext& context, const v1::ReissueInstallTokenRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckId(request.compute_id(), "compute_id"));
   const base::WallTime now = deps_.clock.Now();
   const IssuedToken token = NewToken(now);
@@ -207,11 +207,11 @@ Result<pb::ReissueInstallTokenResponse> ComputeService::ReissueInstallToken(
                            deps_.store.ReissueInstallToken(
                                context.caller.organisation_id, request.compute_id(), token.row,
                                AuditOf(context, now, "compute.reissue", request.compute_id())));
-  return Answer<pb::ReissueInstallTokenResponse>(compute, token, now);
+  return Answer<v1::ReissueInstallTokenResponse>(compute, token, now);
 }
 
-Result<pb::BurnInstallTokenResponse> ComputeService::BurnInstallToken(
-    const net::CallContext& context, const pb::BurnInstallTokenRequest& request) {
+Result<v1::BurnInstallTokenResponse> ComputeService::BurnInstallToken(
+    const net::CallContext& context, const v1::BurnInstallTokenRequest& request) {
   if (context.caller.subject != "data") {
     return Fail(Code::kPermissionDenied, "plane.not_data",
                 "only the data plane exchanges install tokens");
@@ -231,7 +231,7 @@ Result<pb::BurnInstallTokenResponse> ComputeService::BurnInstallToken(
       const store::ExchangedInstall exchanged,
       deps_.store.ExchangeInstallToken(exchange, AuditOf(context, now, "compute.install", "")));
   for (const std::string& id : exchanged.replaced_credentials) deps_.revocations.Add(id, now);
-  pb::BurnInstallTokenResponse response;
+  v1::BurnInstallTokenResponse response;
   response.set_compute_id(exchanged.compute.id);
   response.set_compute_name(exchanged.compute.name);
   response.set_organisation_id(exchanged.compute.organisation_id);
@@ -240,8 +240,8 @@ Result<pb::BurnInstallTokenResponse> ComputeService::BurnInstallToken(
   return response;
 }
 
-Result<pb::HeartbeatResponse> ComputeService::Heartbeat(const net::CallContext& context,
-                                                        const pb::HeartbeatRequest& request) {
+Result<v1::HeartbeatResponse> ComputeService::Heartbeat(const net::CallContext& context,
+                                                        const v1::HeartbeatRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckVersion(request.daemon_version()));
   const base::WallTime now = deps_.clock.Now();
   const store::ComputeSign sign{.compute_id = context.caller.subject,
@@ -250,7 +250,7 @@ Result<pb::HeartbeatResponse> ComputeService::Heartbeat(const net::CallContext& 
   EXPANSE_RETURN_IF_ERROR(
       deps_.store.NoteHeartbeat(sign, AuditOf(context, now, "compute.activate", sign.compute_id)));
   heartbeats_.Add();
-  pb::HeartbeatResponse response;
+  v1::HeartbeatResponse response;
   const auto interval = deps_.options.heartbeat_interval;
   response.mutable_interval()->set_seconds(interval.count() / 1000);
   response.mutable_interval()->set_nanos(

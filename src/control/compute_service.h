@@ -14,21 +14,21 @@ class ComputeService {
   void AddTo(net::ConnectRouter& router);
 
   // Fails with compute.name, compute.name_taken, compute.type, team.not_found.
-  base::Result<pb::RegisterComputeResponse> RegisterCompute(
-      const net::CallContext& context, const pb::RegisterComputeRequest& request);
-  base::Result<pb::ListComputesResponse> ListComputes(const net::CallContext& context,
-                                                      const pb::ListComputesRequest& request);
-  base::Result<pb::GetComputeResponse> GetCompute(const net::CallContext& context,
-                                                  const pb::GetComputeRequest& request);
-  base::Result<pb::RevokeComputeResponse> RevokeCompute(const net::CallContext& context,
-                                                        const pb::RevokeComputeRequest& request);
-  base::Result<pb::ReissueInstallTokenResponse> ReissueInstallToken(
-      const net::CallContext& context, const pb::ReissueInstallTokenRequest& request);
+  base::Result<v1::RegisterComputeResponse> RegisterCompute(
+      const net::CallContext& context, const v1::RegisterComputeRequest& request);
+  base::Result<v1::ListComputesResponse> ListComputes(const net::CallContext& context,
+                                                      const v1::ListComputesRequest& request);
+  base::Result<v1::GetComputeResponse> GetCompute(const net::CallContext& context,
+                                                  const v1::GetComputeRequest& request);
+  base::Result<v1::RevokeComputeResponse> RevokeCompute(const net::CallContext& context,
+                                                        const v1::RevokeComputeRequest& request);
+  base::Result<v1::ReissueInstallTokenResponse> ReissueInstallToken(
+      const net::CallContext& context, const v1::ReissueInstallTokenRequest& request);
   // For the data plane alone. Fails with install_token.unknown, .used, .expired, .type.
-  base::Result<pb::BurnInstallTokenResponse> BurnInstallToken(
-      const net::CallContext& context, const pb::BurnInstallTokenRequest& request);
-  base::Result<pb::HeartbeatResponse> Heartbeat(const net::CallContext& context,
-                                                const pb::HeartbeatRequest& request);
+  base::Result<v1::BurnInstallTokenResponse> BurnInstallToken(
+      const net::CallContext& context, const v1::BurnInstallTokenRequest& request);
+  base::Result<v1::HeartbeatResponse> Heartbeat(const net::CallContext& context,
+                                                const v1::HeartbeatRequest& request);
 
  private:
   struct IssuedToken {
@@ -36,7 +36,7 @@ class ComputeService {
     store::NewInstallToken row;
   };
   IssuedToken NewToken(base::WallTime now) const;
-  void Fill(const store::Compute& compute, base::WallTime now, pb::Compute* out) const;
+  void Fill(const store::Compute& compute, base::WallTime now, v1::Compute* out) const;
   // compute, install_token and the two URLs of a response.
   template <typename Response>
   Response Answer(const store::Compute& compute, const IssuedToken& token,

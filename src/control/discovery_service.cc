@@ -7,9 +7,9 @@ void DiscoveryService::AddTo(net::ConnectRouter& router) {
             &DiscoveryService::GetEndpoints);
 }
 
-base::Result<pb::GetEndpointsResponse> DiscoveryService::GetEndpoints(
-    const net::CallContext&, const pb::GetEndpointsRequest&) {
-  pb::GetEndpointsResponse response;
+base::Result<v1::GetEndpointsResponse> DiscoveryService::GetEndpoints(
+    const net::CallContext&, const v1::GetEndpointsRequest&) {
+  v1::GetEndpointsResponse response;
   response.set_control_plane_url(deps_.options.public_url);
   response.set_data_plane_url(deps_.options.data_public_url);
   response.set_intelligence_plane_url(deps_.options.intelligence_public_url);

@@ -11,8 +11,8 @@ class DiscoveryService {
  public:
   explicit DiscoveryService(const ServiceDeps& deps) : deps_(deps) {}
   void AddTo(net::ConnectRouter& router);
-  base::Result<pb::GetEndpointsResponse> GetEndpoints(const net::CallContext& context,
-                                                      const pb::GetEndpointsRequest& request);
+  base::Result<v1::GetEndpointsResponse> GetEndpoints(const net::CallContext& context,
+                                                      const v1::GetEndpointsRequest& request);
 
  private:
   const ServiceDeps& deps_;

@@ -16,7 +16,7 @@ constexpr std::int64_t kMaxLiveKeys = 50;
 constexpr std::size_t kHintChars =
     4;  // after the prefix: tells keys apart, tells nothing of the rest
 
-void Fill(const store::PersonalKey& key, pb::Key* out) {
+void Fill(const store::PersonalKey& key, v1::Key* out) {
   out->set_key_id(key.id);
   out->set_name(key.name);
   out->set_hint(key.hint);
@@ -34,8 +34,8 @@ void KeyService::AddTo(net::ConnectRouter& router) {
   AddMethod(router, prefix + "RevokeKey", *this, &KeyService::RevokeKey);
 }
 
-Result<pb::CreateKeyResponse> KeyService::CreateKey(const net::CallContext& context,
-                                                    const pb::CreateKeyRequest& request) {
+Result<v1::CreateKeyResponse> KeyService::CreateKey(const net::CallContext& context,
+                                                    const v1::CreateKeyRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckName(request.name(), "the name of a key", "key.name"));
   EXPANSE_ASSIGN_OR_RETURN(const auto keys, deps_.store.Keys(context.caller.subject));
   if (std::ranges::count_if(keys, [](const auto& key) { return !key.revoked_at; }) >=
@@ -53,22 +53,22 @@ Result<pb::CreateKeyResponse> KeyService::CreateKey(const net::CallContext& cont
   key.created_at = now;
   EXPANSE_RETURN_IF_ERROR(deps_.store.CreateKey(
       key, base::Sha256Hex(secret), AuditOf(context, now, "key.create", key.id, key.name)));
-  pb::CreateKeyResponse response;
+  v1::CreateKeyResponse response;
   Fill(key, response.mutable_key());
   response.set_secret(secret);
   return response;
 }
 
-Result<pb::ListKeysResponse> KeyService::ListKeys(const net::CallContext& context,
-                                                  const pb::ListKeysRequest&) {
+Result<v1::ListKeysResponse> KeyService::ListKeys(const net::CallContext& context,
+                                                  const v1::ListKeysRequest&) {
   EXPANSE_ASSIGN_OR_RETURN(const auto keys, deps_.store.Keys(context.caller.subject));
-  pb::ListKeysResponse response;
+  v1::ListKeysResponse response;
   for (const store::PersonalKey& key : keys) Fill(key, response.add_keys());
   return response;
 }
 
-Result<pb::RevokeKeyResponse> KeyService::RevokeKey(const net::CallContext& context,
-                                                    const pb::RevokeKeyRequest& request) {
+Result<v1::RevokeKeyResponse> KeyService::RevokeKey(const net::CallContext& context,
+                                                    const v1::RevokeKeyRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckId(request.key_id(), "key_id"));
   const base::WallTime now = deps_.clock.Now();
   EXPANSE_ASSIGN_OR_RETURN(
@@ -76,7 +76,7 @@ Result<pb::RevokeKeyResponse> KeyService::RevokeKey(const net::CallContext& cont
       deps_.store.RevokeKey(context.caller.subject, request.key_id(),
                             AuditOf(context, now, "key.revoke", request.key_id())));
   for (const std::string& session : sessions) deps_.revocations.Add(session, now);
-  return pb::RevokeKeyResponse();
+  return v1::RevokeKeyResponse();
 }
 
 }  // namespace expanse::control

@@ -13,13 +13,13 @@ class KeyService {
   void AddTo(net::ConnectRouter& router);
 
   // Fails with key.name, key.too_many.
-  base::Result<pb::CreateKeyResponse> CreateKey(const net::CallContext& context,
-                                                const pb::CreateKeyRequest& request);
-  base::Result<pb::ListKeysResponse> ListKeys(const net::CallContext& context,
-                                              const pb::ListKeysRequest& request);
+  base::Result<v1::CreateKeyResponse> CreateKey(const net::CallContext& context,
+                                                const v1::CreateKeyRequest& request);
+  base::Result<v1::ListKeysResponse> ListKeys(const net::CallContext& context,
+                                              const v1::ListKeysRequest& request);
   // Fails with key.not_found.
-  base::Result<pb::RevokeKeyResponse> RevokeKey(const net::CallContext& context,
-                                                const pb::RevokeKeyRequest& request);
+  base::Result<v1::RevokeKeyResponse> RevokeKey(const net::CallContext& context,
+                                                const v1::RevokeKeyRequest& request);
 
  private:
   const ServiceDeps& deps_;

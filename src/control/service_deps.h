@@ -17,11 +17,7 @@
 #include "net/token.h"
 #include "store/records/identity_store.h"
 
-namespace expanse::control::v1 {}
-
 namespace expanse::control {
-
-namespace pb = expanse::control::v1;  // the generated messages
 
 // References to what ControlPlane owns; all of it is thread-safe and outlives the services.
 struct ServiceDeps {

@@ -18,7 +18,7 @@ std::unexpected<base::Error> SessionEnded() {
   return Fail(Code::kUnauthenticated, "session.ended", "the session has ended; sign in again");
 }
 
-void Fill(const store::Member& member, pb::Identity* out) {
+void Fill(const store::Member& member, v1::Identity* out) {
   out->set_user_id(member.user.id);
   out->set_user_name(member.user.name);
   out->set_organisation_id(member.organisation.id);
@@ -47,23 +47,23 @@ base::Status CheckOrganisation(const std::string& id) {
 
 }  // namespace
 
-Result<Sessions::Proof> Sessions::Prove(const pb::LoginRequest& request, base::WallTime now) {
+Result<Sessions::Proof> Sessions::Prove(const v1::LoginRequest& request, base::WallTime now) {
   switch (request.credential_case()) {
-    case pb::LoginRequest::kApiKey: {
+    case v1::LoginRequest::kApiKey: {
       if (!base::IsSecret(request.api_key(), kUserKeyPrefix)) return BadCredentials();
       EXPANSE_ASSIGN_OR_RETURN(const auto key,
                                deps_.store.FindKey(base::Sha256Hex(request.api_key())));
       if (!key) return BadCredentials();
       return Proof{.user_id = key->user_id, .key_id = key->id, .link_hash = {}};
     }
-    case pb::LoginRequest::kSignInToken: {
+    case v1::LoginRequest::kSignInToken: {
       if (!base::IsSecret(request.sign_in_token(), kSignInLinkPrefix)) return BadCredentials();
       EXPANSE_ASSIGN_OR_RETURN(const auto link, deps_.store.FindSignInLink(
                                                     base::Sha256Hex(request.sign_in_token()), now));
       if (!link) return BadCredentials();
       return Proof{.user_id = link->user_id, .key_id = {}, .link_hash = link->hash};
     }
-    case pb::LoginRequest::CREDENTIAL_NOT_SET:
+    case v1::LoginRequest::CREDENTIAL_NOT_SET:
       break;
   }
   return Fail(Code::kInvalidArgument, "auth.no_credential", "give an api_key or a sign_in_token");
@@ -90,8 +90,8 @@ Result<net::SignedToken> Sessions::Access(const store::Member& member,
   return deps_.signer.Sign(caller, deps_.options.access_token_life);
 }
 
-Result<pb::LoginResponse> Sessions::Login(const net::CallContext& context,
-                                          const pb::LoginRequest& request) {
+Result<v1::LoginResponse> Sessions::Login(const net::CallContext& context,
+                                          const v1::LoginRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckOrganisation(request.organisation_id()));
   const base::WallTime now = deps_.clock.Now();
   EXPANSE_ASSIGN_OR_RETURN(const Proof proof, Prove(request, now));
@@ -113,11 +113,11 @@ Result<pb::LoginResponse> Sessions::Login(const net::CallContext& context,
   const auto started = deps_.store.StartSession(session, refresh.Hashes(), proof.link_hash, audit);
   if (!started && started.error().reason == "session.credential") return BadCredentials();
   EXPANSE_RETURN_IF_ERROR(started);
-  return Answer<pb::LoginResponse>(member, session, refresh, access);
+  return Answer<v1::LoginResponse>(member, session, refresh, access);
 }
 
-Result<pb::RefreshResponse> Sessions::Refresh(const net::CallContext& context,
-                                              const pb::RefreshRequest& request) {
+Result<v1::RefreshResponse> Sessions::Refresh(const net::CallContext& context,
+                                              const v1::RefreshRequest& request) {
   EXPANSE_RETURN_IF_ERROR(CheckOrganisation(request.organisation_id()));
   const auto presented = RefreshToken::Parse(request.refresh_token());
   if (!presented) return SessionEnded();
@@ -142,7 +142,7 @@ Result<pb::RefreshResponse> Sessions::Refresh(const net::CallContext& context,
       deps_.store.RotateSession(*session, presented->Hashes(), next.Hashes().secret, audit));
   switch (rotation) {
     case store::Rotation::kDone:
-      return Answer<pb::RefreshResponse>(member, *session, next, access);
+      return Answer<v1::RefreshResponse>(member, *session, next, access);
     case store::Rotation::kReused:
       deps_.revocations.Add(session->id, now);
       return Fail(Code::kUnauthenticated, "session.reused",
@@ -153,8 +153,8 @@ Result<pb::RefreshResponse> Sessions::Refresh(const net::CallContext& context,
   return SessionEnded();
 }
 
-Result<pb::LogoutResponse> Sessions::Logout(const net::CallContext& context,
-                                            const pb::LogoutRequest& request) {
+Result<v1::LogoutResponse> Sessions::Logout(const net::CallContext& context,
+                                            const v1::LogoutRequest& request) {
   const auto presented = RefreshToken::Parse(request.refresh_token());
   if (!presented) {
     return Fail(Code::kInvalidArgument, "session.refresh_token", "that is not a refresh token");
@@ -162,21 +162,21 @@ Result<pb::LogoutResponse> Sessions::Logout(const net::CallContext& context,
   const base::WallTime now = deps_.clock.Now();
   EXPANSE_ASSIGN_OR_RETURN(const auto session,
                            deps_.store.FindSession(presented->Hashes().selector, now));
-  if (!session) return pb::LogoutResponse();  // has ended: what the caller wants
+  if (!session) return v1::LogoutResponse();  // has ended: what the caller wants
   store::AuditEntry audit = AuditOf(context, now, "session.end", session->id);
   audit.organisation_id = session->organisation_id;
   audit.actor_kind = "user";
   audit.actor_id = session->user_id;
   EXPANSE_RETURN_IF_ERROR(deps_.store.EndSession(session->id, audit));
   deps_.revocations.Add(session->id, now);
-  return pb::LogoutResponse();
+  return v1::LogoutResponse();
 }
 
-Result<pb::WhoAmIResponse> Sessions::WhoAmI(const net::CallContext& context,
-                                            const pb::WhoAmIRequest&) {
+Result<v1::WhoAmIResponse> Sessions::WhoAmI(const net::CallContext& context,
+                                            const v1::WhoAmIRequest&) {
   EXPANSE_ASSIGN_OR_RETURN(const store::Member member,
                            MemberIn(context.caller.subject, context.caller.organisation_id));
-  pb::WhoAmIResponse response;
+  v1::WhoAmIResponse response;
   Fill(member, response.mutable_identity());
   ToProto(context.caller.expires_at, response.mutable_access_expires_at());
   return response;

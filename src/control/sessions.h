@@ -17,16 +17,16 @@ class Sessions {
 
   // Fail with unauthenticated auth.credentials for a key or link that does not work,
   // permission_denied auth.not_a_member, invalid_argument.
-  base::Result<pb::LoginResponse> Login(const net::CallContext& context,
-                                        const pb::LoginRequest& request);
+  base::Result<v1::LoginResponse> Login(const net::CallContext& context,
+                                        const v1::LoginRequest& request);
   // Fails with unauthenticated session.ended or session.reused, permission_denied
   // auth.not_a_member.
-  base::Result<pb::RefreshResponse> Refresh(const net::CallContext& context,
-                                            const pb::RefreshRequest& request);
-  base::Result<pb::LogoutResponse> Logout(const net::CallContext& context,
-                                          const pb::LogoutRequest& request);
-  base::Result<pb::WhoAmIResponse> WhoAmI(const net::CallContext& context,
-                                          const pb::WhoAmIRequest& request);
+  base::Result<v1::RefreshResponse> Refresh(const net::CallContext& context,
+                                            const v1::RefreshRequest& request);
+  base::Result<v1::LogoutResponse> Logout(const net::CallContext& context,
+                                          const v1::LogoutRequest& request);
+  base::Result<v1::WhoAmIResponse> WhoAmI(const net::CallContext& context,
+                                          const v1::WhoAmIRequest& request);
 
  private:
   struct Proof {  // what a login showed
@@ -34,7 +34,7 @@ class Sessions {
     std::string key_id;
     std::string link_hash;
   };
-  base::Result<Proof> Prove(const pb::LoginRequest& request, base::WallTime now);
+  base::Result<Proof> Prove(const v1::LoginRequest& request, base::WallTime now);
   base::Result<store::Member> MemberIn(std::string_view user_id, std::string_view organisation_id);
   base::Result<net::SignedToken> Access(const store::Member& member, std::string_view session_id);
 
