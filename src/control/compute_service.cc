@@ -18,7 +18,7 @@ using evidence::SourceType;
 namespace common = expanse::common::v1;
 
 constexpr std::size_t kMaxVersion = 64;
-constexpr int kNameTries = 20;  // computes of one type that are registered within a second
+constexpr int kNameTries = 100;  // computes of one type that are registered within a second
 
 common::SourceType ToProto(SourceType type) {
   switch (type) {
