@@ -25,6 +25,7 @@ using boost::system::error_code;
 using tcp = asio::ip::tcp;
 
 constexpr std::size_t kReadAhead = 64U << 10;
+constexpr std::size_t kIdleBuffer = 4U << 10;  // all that a connection between requests keeps
 constexpr std::size_t kMaxRequestId = 128;
 // After a refusal, what the peer still sends is read and dropped for a moment: closing with unread
 // bytes would reset the connection, and the peer might never see the answer.
@@ -122,9 +123,10 @@ class HttpConnection final : public Connection,
     request_.peer = peer_;
     if (buffer_.size() > 0) return ReadHeader();  // pipelined
     if (host_.draining()) return Finish();
+    if (buffer_.capacity() > kIdleBuffer) buffer_.shrink_to_fit();
     idle_ = true;
     Deadline(patience);
-    stream_.async_read_some(buffer_.prepare(kReadAhead),
+    stream_.async_read_some(buffer_.prepare(kIdleBuffer),
                             [self = this->shared_from_this()](error_code error, std::size_t size) {
                               self->idle_ = false;
                               if (error) return self->Finish();
@@ -253,6 +255,9 @@ class HttpConnection final : public Connection,
   void OnWritten(const error_code& error) {
     host_.OnResponse(request_, response_, sent_bytes_, /*sent=*/!error);
     if (error) return;
+    parser_.reset();
+    response_ = {};
+    message_ = {};
     if (keep_alive_) return WaitForRequest(host_.limits().idle_timeout);
     Finish();
   }
