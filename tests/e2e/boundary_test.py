@@ -32,8 +32,14 @@ class Recorder(threading.Thread):
             except OSError:
                 client.close()
                 continue
-            for a, b in ((client, server), (server, client)):
-                threading.Thread(target=self.relay, args=(a, b), daemon=True).start()
+            threading.Thread(target=self.serve, args=(client, server), daemon=True).start()
+
+    def serve(self, client, server):
+        with client, server:
+            back = threading.Thread(target=self.relay, args=(server, client), daemon=True)
+            back.start()
+            self.relay(client, server)
+            back.join()
 
     def relay(self, source, sink):
         try:
@@ -64,6 +70,7 @@ class Boundary(unittest.TestCase):
             platform.daemon.wait(15)
             platform.server.terminate()
             platform.server.wait(15)
+            recorder.listener.close()
             with recorder.lock:
                 self.assertGreater(len(recorder.seen), 1000, "the recorder was not in the way")
                 self.assertNotIn(CANARY.encode(), recorder.seen)

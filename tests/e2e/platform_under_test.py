@@ -12,7 +12,8 @@ import time
 import urllib.error
 import urllib.request
 
-BIN = pathlib.Path(os.environ.get("EXPANSE_BIN_DIR", "build/dev/bin")).resolve()
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BIN = pathlib.Path(os.environ.get("EXPANSE_BIN_DIR") or ROOT / "build/dev/bin").resolve()
 
 
 def free_port():
@@ -91,13 +92,11 @@ class Platform:
             shutil.rmtree(self.dir, ignore_errors=True)
 
     def start_server(self):
-        log = open(self.dir / "server.log", "ab")
-        self.server = subprocess.Popen(
-            [BIN / "expanse-server", "--state-dir", self.dir / "server",
+        self.server = self.spawn(
+            "server.log", [BIN / "expanse-server", "--state-dir", self.dir / "server",
              "--control-listen", f"127.0.0.1:{self.control_port}",
              "--data-listen", f"127.0.0.1:{self.data_port}",
-             "--control-public-url", self.seen_control_url, *self.server_args],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+             "--control-public-url", self.seen_control_url, *self.server_args])
         wait_until("both planes ready", 30, self.ready, 0.02)
 
     def ready(self):
@@ -109,11 +108,13 @@ class Platform:
             return False
 
     def start_daemon(self):
-        log = open(self.dir / "daemon.log", "ab")
-        self.daemon = subprocess.Popen(
-            [BIN / "expanse-daemon", "--config", self.config, "--state-dir", self.dir / "daemon",
-             "--spool-dir", self.spool, *self.daemon_args],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.daemon = self.spawn(
+            "daemon.log", [BIN / "expanse-daemon", "--config", self.config, "--state-dir", self.dir / "daemon",
+             "--spool-dir", self.spool, *self.daemon_args])
+
+    def spawn(self, log_name, argv):
+        with open(self.dir / log_name, "ab") as log:
+            return subprocess.Popen(argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def kill(self, name):
         process = getattr(self, name)
