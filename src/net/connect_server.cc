@@ -15,6 +15,7 @@
 #include "net/access.h"
 #include "net/connect_error.h"
 #include "net/cors.h"
+#include "net/json_enums.h"
 #include "net/wire_body.h"
 
 namespace expanse::net {
@@ -325,6 +326,9 @@ base::Status ConnectRouter::Impl::Call(const Method& method, const HttpRequest& 
   const std::unique_ptr<google::protobuf::Message> in(method.request->New());
   const std::unique_ptr<google::protobuf::Message> out(method.response->New());
   EXPANSE_RETURN_IF_ERROR(ParseMessage(envelope.format, body, in.get()));
+  if (envelope.format == WireFormat::kJson) {
+    EXPANSE_RETURN_IF_ERROR(CheckEnumNames(body, *in->GetDescriptor()));
+  }
   if (steady_clock::now() >= context.deadline) return DeadlinePassed();
   EXPANSE_RETURN_IF_ERROR(method.handler(context, *in, out.get()));
   if (timeout.asked_for && steady_clock::now() >= context.deadline) return DeadlinePassed();

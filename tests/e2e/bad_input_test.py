@@ -53,7 +53,7 @@ class BadInput(unittest.TestCase):
         self.assertEqual(http(url, b"{}", dict(auth, **{"Content-Encoding": "gzip"}))[0], 400)
         self.assertEqual(http(url, b"{}", dict(auth, **{"Content-Encoding": "br"}))[0], 501)
         self.assertEqual(http(url, b"{}", dict(auth, **{"Content-Type": "text/plain"}))[0], 415)
-        self.assertEqual(http(url.replace("ListExecutions", "Nothing"), b"{}", auth)[0], 501)
+        self.assertEqual(http(url.replace("ListExecutions", "Nothing"), b"{}", auth)[0], 404)
         self.assertEqual(http(p.data_url + "/../../etc/passwd")[0], 404)
 
     def test_install_token_works_once(self):
