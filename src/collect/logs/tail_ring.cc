@@ -11,6 +11,8 @@ namespace expanse::collect {
 namespace {
 
 constexpr std::size_t kCarry = 64;
+// Looking for error words costs 2 ns a byte; beyond this much output without one it is given up.
+constexpr std::uint64_t kMaxSearched = 256U << 20;
 // A line longer than this is not held back whole in a snapshot that is not final.
 constexpr std::size_t kMaxHeldBack = 8U << 10;
 
@@ -85,12 +87,13 @@ void TailRing::Append(std::string_view bytes) {
     error_wanted_ -= more.size();
   }
   const std::size_t limit = options_.tail + options_.context;
+  // It wants what stood in front of these bytes, so it runs before they replace it. Binary output has
+  // no error messages in it.
+  const bool search = !error_seen_ && total_ < kMaxSearched;
+  if (search && bytes.find('\0') == std::string_view::npos) LookForError(bytes);
   if (bytes.size() >= limit) {
-    // LookForError wants what stood in front of these bytes, so it runs before they replace it.
-    if (!error_seen_) LookForError(bytes);
     kept_.assign(bytes.substr(bytes.size() - limit));
   } else {
-    if (!error_seen_) LookForError(bytes);
     kept_ += bytes;
     if (kept_.size() > 2 * limit) kept_.erase(0, kept_.size() - limit);
   }

@@ -101,6 +101,7 @@ base::Status HostObserver::Start() {
 void HostObserver::Observe(const collect::Tick& tick, EvidenceSink& sink) {
   observed_at_ = tick.wall;
   refused_ = 0;
+  unreadable_ = 0;
   for (Spool& spool : spools_) ObserveSpool(spool, tick, sink);
   FollowRuns(tick, sink);
   RebuildRunning();
@@ -148,7 +149,11 @@ bool HostObserver::TakeFile(Spool& spool, const std::string& name, const collect
                             EvidenceSink& sink) {
   const auto spooled = spool.reader->Read(name, tick.wall);
   if (!spooled) {
-    if (!IsBad(spooled.error())) return spooled.error().code == base::Code::kNotFound;
+    if (spooled.error().code == base::Code::kNotFound) return true;
+    if (!IsBad(spooled.error())) {
+      ++unreadable_;
+      return false;
+    }
     static base::RateLimit limit{seconds(60)};
     if (limit.Allow())
       base::LogWarn("host.spool_file_refused",
@@ -345,6 +350,12 @@ std::vector<evidence::HealthRow> HostObserver::health() const {
     row.status = evidence::HealthStatus::kDegraded;
     row.reason = "outbox_refuses";
     row.message = "events wait in the spool because the outbox does not take them";
+  }
+  if (row.status == evidence::HealthStatus::kOk && unreadable_ > 0) {
+    row.status = evidence::HealthStatus::kDegraded;
+    row.reason = "no_permission";
+    row.message =
+        "the daemon may not read files in the spool; run it as root or with CAP_DAC_READ_SEARCH";
   }
   row.figures = {{"events", static_cast<double>(events_)},
                  {"quarantined", static_cast<double>(quarantined_)},

@@ -84,8 +84,9 @@ class HostObserver : public Observer {
   base::WallTime observed_at_{};
   std::uint64_t events_ = 0;
   std::uint64_t quarantined_ = 0;
-  std::uint64_t lost_ = 0;     // ends that nobody saw
-  std::uint64_t refused_ = 0;  // events that the sink did not take at the last look
+  std::uint64_t lost_ = 0;        // ends that nobody saw
+  std::uint64_t unreadable_ = 0;  // files at the last look
+  std::uint64_t refused_ = 0;     // events that the sink did not take at the last look
 };
 
 }  // namespace expanse::schedulers::host

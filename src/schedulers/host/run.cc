@@ -72,9 +72,6 @@ class Run {
       : options_(options),
         clock_(clock),
         run_id_(base::NewUuid(clock.Now())),
-        recorder_(SpoolWriter(
-            options.spool_directory.empty() ? DefaultSpoolDirectory() : options.spool_directory,
-            PrivateSpoolDirectory())),
         off_(options.comment.find("expanse=off") != std::string::npos) {}
 
   base::Result<int> Execute() {
@@ -87,6 +84,11 @@ class Run {
       ::sigprocmask(SIG_SETMASK, &launch_.mask, nullptr);
       return std::unexpected(std::move(child.error()));
     }
+    // Everything that only the record needs comes after the command's start.
+    if (cgroup_) reader_.emplace("/", cgroup_->directories(), nullptr);
+    recorder_.emplace(SpoolWriter(
+        options_.spool_directory.empty() ? DefaultSpoolDirectory() : options_.spool_directory,
+        PrivateSpoolDirectory()));
     if (child->exec_error() == 0) RecordStart(*child);
     LoopResult loop = Follow(*child);
     const int code = Finish(*child, loop);
@@ -102,7 +104,6 @@ class Run {
     if (cgroup) {
       cgroup_.emplace(std::move(*cgroup));
       launch_.join_fds = cgroup_->join_fds();
-      reader_.emplace("/", cgroup_->directories(), nullptr);
       return {};
     }
     if (options_.memory_limit) return std::unexpected(std::move(cgroup.error()));
@@ -189,13 +190,13 @@ class Run {
                      .runner = StampOf(::getpid())};
     if (cgroup_) event.cgroups = cgroup_->directories();
     event.records.push_back(ExecutionRecord(record_, clock_.Now()));
-    recorder_.Post([event = std::move(event)](SpoolWriter& spool) mutable {
+    recorder_->Post([event = std::move(event)](SpoolWriter& spool) mutable {
       RedactExecution(event);
       (void)spool.Write(event, /*durable=*/false);
       spool.MoveLeftovers(kLeftoversPerRun);
     });
     if (cgroup_) {
-      recorder_.Post([directories = cgroup_->directories(), now = clock_.Now()](SpoolWriter&) {
+      recorder_->Post([directories = cgroup_->directories(), now = clock_.Now()](SpoolWriter&) {
         RemoveLeftoverCgroups(directories, now);
       });
     }
@@ -214,7 +215,7 @@ class Run {
       request.program =
           base::FindProgram(program, path != nullptr ? path : "/bin:/usr/bin").value_or("");
     }
-    recorder_.Post([this_id = run_id_, request, now = clock_.Now(),
+    recorder_->Post([this_id = run_id_, request, now = clock_.Now(),
                     hash = bundle_hash_](SpoolWriter& spool) {
       evidence::SourceBundle bundle = collect::CollectSources(request);
       bundle.key = {evidence::SourceType::kHost, this_id};
@@ -244,7 +245,7 @@ class Run {
     for (const NamedTail& tail : tails) written += tail.ring.total_bytes();
     if (written == last_written_) return;
     last_written_ = written;
-    recorder_.Post(
+    recorder_->Post(
         [this_id = run_id_, tails = std::move(tails), at = clock_.Now()](SpoolWriter& spool) {
           SpoolEvent event{.kind = SpoolKind::kTail, .run_id = this_id};
           AddTails(tails, this_id, at, /*final=*/false, event);
@@ -300,7 +301,7 @@ class Run {
     evidence::Execution execution = record_;
     execution.capture_notes = notes_;
     DescribeEnd(end, execution);
-    recorder_.Post([this_id = run_id_, execution = std::move(execution), tails = Tails(),
+    recorder_->Post([this_id = run_id_, execution = std::move(execution), tails = Tails(),
                     at = end.ended_at, hash = bundle_hash_](SpoolWriter& spool) mutable {
       execution.bundle_hash = *hash;
       SpoolEvent event{.kind = SpoolKind::kEnd, .run_id = this_id};
@@ -309,8 +310,8 @@ class Run {
       AddTails(tails, this_id, at, /*final=*/true, event);
       (void)spool.Write(event, /*durable=*/true);
     });
-    const bool finished = recorder_.Finish(kRecordPatience);
-    const std::string trouble = finished ? recorder_.trouble() : "the spool does not answer";
+    const bool finished = recorder_->Finish(kRecordPatience);
+    const std::string trouble = finished ? recorder_->trouble() : "the spool does not answer";
     // Only where a person reads it: the command's own error output may be somebody's input.
     if (!trouble.empty() && ::isatty(2) == 1) {
       fmt::print(stderr, "expanse: this run is not recorded here yet: {}\n", trouble);
@@ -320,7 +321,7 @@ class Run {
   const RunOptions& options_;
   base::Clock& clock_;
   std::string run_id_;
-  Recorder recorder_;
+  std::optional<Recorder> recorder_;
   bool off_;
   LaunchSpec launch_;
   StreamPlan plan_;

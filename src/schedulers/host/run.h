@@ -22,8 +22,8 @@ struct RunOptions {
   bool capture_output = true;        // the last 64 KiB of stdout and stderr, redacted
   bool capture_sources = true;       // the script and the files it names
   std::vector<std::string> sources;  // files to take besides
-  std::string comment;
-  std::string spool_directory;  // where the daemon looks: see DefaultSpoolDirectory()
+  std::string comment;               // "expanse=off" in it: neither output nor sources are captured
+  std::string spool_directory;       // where the daemon looks: see DefaultSpoolDirectory()
 };
 
 // The exit code for the shell: the command's own, 128 + n when signal n ended it, 126/127 when it
