@@ -303,6 +303,12 @@ base::Result<Points> DecodeChunk(std::string_view chunk) {
   return points;
 }
 
+base::Result<Points> DecodeSegmentBody(std::string_view body) {
+  Points points;
+  EXPANSE_RETURN_IF_ERROR(DecodeBody(body, &points));
+  return points;
+}
+
 Points MergePoints(const Points& older, const Points& newer) {
   Points merged;
   merged.times.reserve(older.size() + newer.size());

@@ -41,6 +41,9 @@ std::string PackChunk(const Points& points);
 // Fails with series.corrupt on any damage, and on a version that this program does not know.
 base::Result<Points> DecodeChunk(std::string_view chunk);
 
+// The points of one segment's body, without its checksum. For the fuzzer.
+base::Result<Points> DecodeSegmentBody(std::string_view body);
+
 // Both together in order of time; where both have a point at one time, `newer` counts.
 Points MergePoints(const Points& older, const Points& newer);
 
