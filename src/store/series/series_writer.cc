@@ -61,8 +61,8 @@ base::Result<PreparedAppend> Prepare(const SeriesAppend& append) {
   std::vector<std::size_t> order(append.times.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (!std::is_sorted(append.times.begin(), append.times.end())) {
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return append.times[a] < append.times[b];
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return append.times[a] != append.times[b] ? append.times[a] < append.times[b] : a < b;
     });
   }
   PreparedAppend prepared{.append = &append, .points = {}, .segment = {}};

@@ -209,6 +209,31 @@ TEST_F(SqliteSeriesStoreTest, TwoStoresOnOneFileSeeEachOther) {
   EXPECT_EQ(Query(*one, 0, 1000)->at(0).buckets.size(), 1U);
 }
 
+TEST_F(SqliteSeriesStoreTest, SortsAnAppendAndKeepsTheLastOfEqualTimes) {
+  auto store = Open();
+  std::vector<base::WallTime> times;
+  std::vector<double> values;
+  for (int i = 0; i < 40; ++i) {
+    times.emplace_back(std::chrono::seconds(1 + (i * 7) % 10));
+    values.push_back(i);
+  }
+  const SeriesAppend append{
+      .key = {.compute_id = "c", .scope = "e", .metric = "m", .source = "", .node = "n"},
+      .times = times,
+      .values = values};
+  ASSERT_EQ(
+      store->Append({.compute_id = "c", .stream_id = "s", .sequence = 1}, std::span(&append, 1)),
+      true);
+  auto results = Query(*store, 0, 100);
+  ASSERT_TRUE(results);
+  ASSERT_EQ(results->at(0).buckets.size(), 10U);
+  for (std::size_t i = 0; i < 10; ++i) {
+    const double value = results->at(0).buckets[i].last;
+    EXPECT_GE(value, 30);  // of the last round of ten
+    EXPECT_EQ(1 + (static_cast<int>(value) * 7) % 10, static_cast<int>(i) + 1);
+  }
+}
+
 TEST_F(SqliteSeriesStoreTest, RefusesKeysAndColumnsThatMakeNoSense) {
   auto store = Open();
   const std::vector<base::WallTime> times = {base::WallTime()};
