@@ -148,6 +148,11 @@ class Bundler {
     }
   }
 
+  // A compiled program is no source that was left out.
+  void ForgetBinaries() {
+    std::erase_if(bundle_.skipped, [](const auto& skip) { return skip.reason == "binary"; });
+  }
+
   evidence::SourceBundle Finish() && { return std::move(bundle_); }
 
  private:
@@ -237,7 +242,10 @@ evidence::SourceBundle CollectSources(const SourceRequest& request) {
       path = request.program.empty() ? word : request.program;
       const bool own = word.find('/') != std::string::npos && !word.starts_with("/usr/") &&
                        !word.starts_with("/bin/");
-      if (own && !script_next) text = bundler.Take(path, directory, "script", /*wanted=*/false);
+      if (own && !script_next) {
+        text = bundler.Take(path, directory, "script", /*wanted=*/false);
+        bundler.ForgetBinaries();
+      }
     } else if (word == "-m" || word == "-c") {
       if (script_next) ++i;  // a module name or the program text itself
       script_next = false;

@@ -56,6 +56,13 @@ TEST_F(SourceBundleTest, TakesAProgramThatIsAScript) {
             (Words{"script:go.sh", "import:lib.sh", "import:step.py"}));
 }
 
+TEST_F(SourceBundleTest, SaysNothingOfACompiledProgram) {
+  Write("a.out", std::string("\x7f"
+                             "ELF\0\0",
+                             6));
+  EXPECT_TRUE(CollectSources(Command({"./a.out", "1"})).skipped.empty());
+}
+
 TEST_F(SourceBundleTest, LooksThroughEnvAndTimeout) {
   Write("a.py", "pass\n");
   EXPECT_EQ(Roles(CollectSources(Command({"timeout", "9", "env", "python3.11", "a.py"}))),

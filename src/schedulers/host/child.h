@@ -4,7 +4,8 @@
 // Two shapes. Direct: the command is our child in our own process group, so that the terminal's
 // signals and the shell's job control reach it as if it were alone. In a session: behind a
 // pseudo-terminal it needs one of its own, and a monitor between us and it, because a process group
-// whose parent is in another session is orphaned and ^Z would not stop it.
+// whose parent is in another session is orphaned and ^Z would not stop it. The monitor, and with it
+// the session, lives until the Child is destroyed here and in every fork of this process.
 #pragma once
 
 #include <signal.h>
@@ -57,9 +58,6 @@ class Child {
   void Continue() const;
   // True if the command is stopped now, as the kernel sees it.
   bool IsStopped() const;
-  // Lets the monitor go. Until then the pseudo-terminal's session lives, and with it what the
-  // command left in the background.
-  void ReleaseSession() { control_.Reset(); }
 
  private:
   Child() = default;

@@ -34,7 +34,8 @@ int HonouredRequest(const EndFacts& facts, int signal, int exit_code) {
     const bool asked = (facts.signals_received >> request & 1) != 0;
     const bool typed = facts.on_terminal && (request == SIGINT || request == SIGQUIT);
     if ((asked || typed) && signal == request) return request;
-    if (asked && signal == 0 && exit_code == 128 + request) return request;
+    const bool left = signal == 0 && exit_code == 128 + request;
+    if (left && (asked || typed)) return request;
   }
   return 0;
 }

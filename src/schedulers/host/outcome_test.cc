@@ -89,9 +89,11 @@ TEST(Judge, CallsARequestedEndCancelled) {
   facts = Exited(0);  // it finished its work in spite of it
   facts.signals_received = Bit(SIGTERM);
   EXPECT_EQ(Judge(facts).status, ExecutionStatus::kSucceeded);
-  facts = Killed(SIGINT);
-  facts.on_terminal = true;
-  EXPECT_EQ(Judge(facts).status, ExecutionStatus::kCancelled);
+  for (EndFacts typed : {Killed(SIGINT), Exited(130)}) {
+    EXPECT_EQ(Judge(typed).status, ExecutionStatus::kFailed);
+    typed.on_terminal = true;
+    EXPECT_EQ(Judge(typed).status, ExecutionStatus::kCancelled);
+  }
 }
 
 }  // namespace

@@ -44,7 +44,6 @@ class Relay {
   bool idle() const { return idle_ && pending().empty(); }
   const std::string& name() const { return name_; }
   const collect::TailRing& tail() const { return tail_; }
-  int source_fd() const { return source_.get(); }
 
  private:
   std::string_view pending() const {

@@ -216,7 +216,7 @@ class Run {
           base::FindProgram(program, path != nullptr ? path : "/bin:/usr/bin").value_or("");
     }
     recorder_->Post([this_id = run_id_, request, now = clock_.Now(),
-                    hash = bundle_hash_](SpoolWriter& spool) {
+                     hash = bundle_hash_](SpoolWriter& spool) {
       evidence::SourceBundle bundle = collect::CollectSources(request);
       bundle.key = {evidence::SourceType::kHost, this_id};
       if (bundle.files.empty() && bundle.skipped.empty()) return;
@@ -302,7 +302,7 @@ class Run {
     execution.capture_notes = notes_;
     DescribeEnd(end, execution);
     recorder_->Post([this_id = run_id_, execution = std::move(execution), tails = Tails(),
-                    at = end.ended_at, hash = bundle_hash_](SpoolWriter& spool) mutable {
+                     at = end.ended_at, hash = bundle_hash_](SpoolWriter& spool) mutable {
       execution.bundle_hash = *hash;
       SpoolEvent event{.kind = SpoolKind::kEnd, .run_id = this_id};
       event.records.push_back(ExecutionRecord(std::move(execution), at));

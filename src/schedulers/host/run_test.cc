@@ -479,6 +479,35 @@ TEST_F(RunTest, RefusesAMemoryLimitThatItCannotKeep) {
   EXPECT_THAT(ran.err, HasSubstr("cgroup.memory_limit"));
 }
 
+TEST_F(RunTest, SharesADropBoxWithUsersWhoMayNotMakeCgroups) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(spool_.c_str(), 01733), 0);
+  const Ran ran = Run({kChild, "burn", "0.3"}, {}, [] { (void)!::setuid(12345); });
+  EXPECT_EQ(ran.code, 0);
+  auto reader = SpoolReader::Open(spool_).value();
+  std::vector<std::string> strange;
+  const Words names = reader.List(strange).value();
+  ASSERT_EQ(names.size(), 2U);
+  for (const std::string& name : names) {
+    EXPECT_EQ(reader.Read(name, base::SystemClock().Now()).value().owner, 12345U);
+  }
+  const evidence::Execution run = Recorded();
+  EXPECT_THAT(run.capture_notes, testing::Contains(HasSubstr("no cgroup of its own")));
+  EXPECT_EQ(run.used.memory_peak_basis, "rusage");
+  const double own = base::ParseDouble(base::Trim(ran.out)).value();
+  EXPECT_NEAR(run.used.cpu_s.value(), own, 0.02);
+  EXPECT_FALSE(run.used.oom_kills);
+}
+
+TEST(RunCgroup, IsMadeWhereControllersAreHandedDown) {
+  EXPECT_EQ(V2Parents("/sys/fs/cgroup", "/user.slice/user-5.slice/session-1.scope", /*root=*/false),
+            (Words{"/sys/fs/cgroup/user.slice/user-5.slice"}));
+  EXPECT_EQ(V2Parents("/sys/fs/cgroup", "/job", /*root=*/true),
+            (Words{"/sys/fs/cgroup", "/sys/fs/cgroup/expanse"}));
+  EXPECT_EQ(V2Parents("/sys/fs/cgroup", "/", /*root=*/true), (Words{"/sys/fs/cgroup/expanse"}));
+}
+
 // A terminal of the test's own: what is written to `fd` is typed, what is read was shown.
 class TerminalTest : public RunTest {
  protected:
