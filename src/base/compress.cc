@@ -1,6 +1,6 @@
 #include "base/compress.h"
 
-#include <algorithm>
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -27,6 +27,7 @@ std::unexpected<Error> TooLarge(std::size_t limit) {
 }  // namespace
 
 std::string GzipCompress(std::string_view data, int level) {
+  EXPANSE_CHECK(data.size() <= std::numeric_limits<uInt>::max());
   z_stream stream{};
   EXPANSE_CHECK(deflateInit2(&stream, level, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK);
   std::string out(deflateBound(&stream, data.size()), '\0');
@@ -49,6 +50,7 @@ std::string ZstdCompress(std::string_view data, int level) {
 }
 
 Result<std::string> GzipDecompress(std::string_view data, std::size_t limit) {
+  if (data.size() > std::numeric_limits<uInt>::max()) return TooLarge(limit);
   z_stream stream{};
   EXPANSE_CHECK(inflateInit2(&stream, kGzipWindow) == Z_OK);
   const std::unique_ptr<z_stream, int (*)(z_streamp)> guard(&stream, inflateEnd);

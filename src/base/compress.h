@@ -9,6 +9,7 @@
 
 namespace expanse::base {
 
+// At most 4 GiB: more is a bug of the caller.
 std::string GzipCompress(std::string_view data, int level = 6);
 std::string ZstdCompress(std::string_view data, int level = 3);
 

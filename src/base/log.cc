@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -49,13 +50,17 @@ std::string Quote(std::string_view value) {
   return text + '"';
 }
 
+// Needs no quotes: nothing in it separates fields, and nothing that a terminal would obey.
 bool IsBare(std::string_view value) {
-  return !value.empty() && value.find_first_of(" \"=\\\n\t") == std::string_view::npos && IsValidUtf8(value);
+  return !value.empty() && value.find_first_of(" \"=\\") == std::string_view::npos &&
+         EscapeForDisplay(value) == value;
 }
 
 }  // namespace
 
-LogField::LogField(std::string_view k, double v) : key(k), value(fmt::format("{:g}", v)) {}
+// JSON has no spelling for infinity and NaN: those are text.
+LogField::LogField(std::string_view k, double v)
+    : key(k), value(fmt::format("{:g}", v)), quoted(!std::isfinite(v)) {}
 
 void ConfigureLog(LogLevel level, LogFormat format) {
   g_level = level;

@@ -148,6 +148,12 @@ Result<Settings> Settings::Load(const std::vector<SettingSpec>& specs, std::stri
       value.source = SettingSource::kEnvironment;
     }
     if (auto it = flags.find(spec.name); it != flags.end()) {
+      if (spec.secret) {
+        // The arguments of a program are there for everybody on the host to see.
+        return Fail(Code::kInvalidArgument, "settings.secret",
+                    fmt::format("{} is a secret and is not taken from a flag; use {} or the configuration file",
+                                spec.name, EnvironmentName(spec)));
+      }
       value.text = it->second;
       value.source = SettingSource::kFlag;
     }
@@ -155,15 +161,18 @@ Result<Settings> Settings::Load(const std::vector<SettingSpec>& specs, std::stri
     if (has_number) {
       auto number = ParseNumber(spec.kind, value.text);
       if (!number) {
+        // The parser's message may quote the value.
         return Fail(Code::kInvalidArgument, "settings.kind",
-                    fmt::format("{}: \"{}\" is not a {}: {}", Origin(spec, value.source),
-                                EscapeForDisplay(value.text), KindName(spec.kind), number.error().message));
+                    spec.secret ? fmt::format("{}: not a {}", Origin(spec, value.source), KindName(spec.kind))
+                                : fmt::format("{}: \"{}\" is not a {}: {}", Origin(spec, value.source),
+                                              EscapeForDisplay(value.text), KindName(spec.kind), number.error().message));
       }
       value.number = *number;
       const double scaled = spec.kind == SettingKind::kDuration ? double(*number) / 1000 : double(*number);
       if ((spec.min && scaled < *spec.min) || (spec.max && scaled > *spec.max)) {
         return Fail(Code::kInvalidArgument, "settings.range",
-                    fmt::format("{}: {} is out of bounds; use {}", Origin(spec, value.source), value.text, Bounds(spec)));
+                    fmt::format("{}: {} is out of bounds; use {}", Origin(spec, value.source),
+                                spec.secret ? "the value" : EscapeForDisplay(value.text), Bounds(spec)));
       }
     }
     settings.values_.emplace(spec.name, std::move(value));
@@ -190,6 +199,7 @@ const Settings::Value& Settings::Get(std::string_view name, SettingKind kind) co
 const std::string& Settings::GetString(std::string_view name) const {
   const auto it = values_.find(name);
   EXPANSE_CHECK(it != values_.end());
+  EXPANSE_CHECK(it->second.kind == SettingKind::kString || it->second.kind == SettingKind::kPath);
   return it->second.text;
 }
 std::int64_t Settings::GetInt(std::string_view name) const { return Get(name, SettingKind::kInt).number; }

@@ -47,7 +47,7 @@ class Settings {
 
   // `file` is a JSON object or empty; `flags` maps setting names to values. Unknown file keys, wrong
   // kinds and values out of bounds fail with settings.unknown, settings.kind, settings.range, naming
-  // the setting and where the value came from.
+  // the setting and where the value came from; a secret given as a flag with settings.secret.
   static Result<Settings> Load(const std::vector<SettingSpec>& specs, std::string_view file,
                                const Environment& environment,
                                const std::map<std::string, std::string>& flags);

@@ -198,6 +198,8 @@ std::optional<std::string> NearestWord(std::string_view word,
   std::optional<std::string> nearest;
   std::size_t best = 3;
   for (const std::string& candidate : candidates) {
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    if (longer - std::min(word.size(), candidate.size()) >= best) continue;
     const std::size_t distance = EditDistance(word, candidate);
     if (distance < best && distance < candidate.size()) {
       best = distance;

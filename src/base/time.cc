@@ -1,5 +1,6 @@
 #include "base/time.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -45,7 +46,8 @@ Result<std::chrono::milliseconds> ParseColons(std::string_view text) {
   for (std::string_view piece : Split(rest, ':')) {
     auto parsed = ParseInt<std::int64_t>(piece);
     if (!parsed || *parsed < 0 || count == 3) return std::unexpected(DurationSyntax(text));
-    parts[count++] = *parsed;
+    // Cut to what is far out of range below, so that no sum of them overflows.
+    parts[count++] = std::min(*parsed, kMaxDurationMs);
   }
   std::int64_t seconds = 0;
   if (count == 3) {
@@ -206,7 +208,7 @@ Result<std::chrono::milliseconds> ParseDuration(std::string_view text) {
     const std::string_view unit = Trim(trimmed.substr(at, unit_end - at));
     at = unit_end;
     std::int64_t factor = 0;
-    if (unit.empty() && at == trimmed.size()) factor = 1000;
+    if (unit.empty() && begin == trimmed.data()) factor = 1000;  // a bare number, and nothing else
     for (const Unit& known : kUnits) {
       if (known.name == unit) factor = known.ms;
     }

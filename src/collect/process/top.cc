@@ -46,12 +46,18 @@ std::vector<ProgramUsage> TopPrograms::Update(ProcessTable& table, const std::ve
     all.push_back(std::move(program));
   }
   std::set<std::string_view> chosen;
-  std::ranges::stable_sort(all, std::greater<>(), &ProgramUsage::cpu_cores);
+  // Names decide between equals, so that the choice is the same every time.
+  std::ranges::sort(all, [](const ProgramUsage& a, const ProgramUsage& b) {
+    return a.cpu_cores != b.cpu_cores ? a.cpu_cores > b.cpu_cores : a.name < b.name;
+  });
   for (std::size_t i = 0; i < std::min(kEach, all.size()) && all[i].cpu_cores >= kIdle; ++i)
     chosen.insert(all[i].name);
   std::vector<const ProgramUsage*> by_memory;
   for (const ProgramUsage& program : all) by_memory.push_back(&program);
-  std::ranges::stable_sort(by_memory, std::greater<>(), &ProgramUsage::resident_bytes);
+  std::ranges::sort(by_memory, [](const ProgramUsage* a, const ProgramUsage* b) {
+    return a->resident_bytes != b->resident_bytes ? a->resident_bytes > b->resident_bytes
+                                                  : a->name < b->name;
+  });
   for (std::size_t i = 0; i < std::min(kEach, by_memory.size()); ++i)
     chosen.insert(by_memory[i]->name);
 
