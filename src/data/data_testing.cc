@@ -5,15 +5,30 @@
 #include "base/crypto.h"
 #include "data/memory_stores_testing.h"
 #include "evidence/wire.h"
+#include "store/blobs/directory_blob_store.h"
+#include "store/records/sqlite_evidence_store.h"
+#include "store/series/sqlite_series_store.h"
+#include "store/sql/fault_testing.h"
 
 namespace expanse::data {
+namespace {
 
-std::vector<Backend> AllBackends() { return {Backend::kMemory}; }
+template <typename T>
+T Must(base::Result<T> result) {
+  if (!result) base::Panic(result.error().message, __FILE__, __LINE__);
+  return std::move(*result);
+}
+
+}  // namespace
+
+std::vector<Backend> AllBackends() { return {Backend::kMemory, Backend::kEmbedded}; }
 
 std::string BackendName(Backend backend) {
   switch (backend) {
     case Backend::kMemory:
       return "Memory";
+    case Backend::kEmbedded:
+      return "Embedded";
   }
   return "";
 }
@@ -25,6 +40,14 @@ TestStores MakeStores(Backend backend, base::Clock& clock) {
       stores.records = std::make_unique<MemoryEvidenceStore>(clock);
       stores.series = std::make_unique<MemorySeriesStore>();
       stores.blobs = std::make_unique<MemoryBlobStore>(clock);
+      break;
+    case Backend::kEmbedded:
+      stores.directory = Must(store::StoreDirectory());
+      const std::string& path = stores.directory->path();
+      stores.records =
+          Must(store::SqliteEvidenceStore::Open({.path = path + "/records.db"}, clock));
+      stores.series = Must(store::SqliteSeriesStore::Open({.path = path + "/series.db"}));
+      stores.blobs = Must(store::DirectoryBlobStore::Open(path + "/blobs", clock));
       break;
   }
   return stores;

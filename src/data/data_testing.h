@@ -26,15 +26,15 @@ inline const std::string kStream = "0193a8b2-1111-7000-8000-000000000001";
 inline const std::string kOtherStream = "0193a8b2-1111-7000-8000-000000000002";
 
 // Backends that the tests run on.
-enum class Backend : std::uint8_t { kMemory };
+enum class Backend : std::uint8_t { kMemory, kEmbedded };
 std::vector<Backend> AllBackends();
 std::string BackendName(Backend backend);
 
 struct TestStores {
+  std::optional<base::TempDir> directory;  // of backends on disk; goes after the stores
   std::unique_ptr<store::EvidenceStore> records;
   std::unique_ptr<store::SeriesStore> series;
   std::unique_ptr<store::BlobStore> blobs;
-  std::optional<base::TempDir> directory;  // of backends on disk
 };
 TestStores MakeStores(Backend backend, base::Clock& clock);
 

@@ -291,6 +291,9 @@ TEST_P(IngestTest, SurvivesAFailureAtEveryStep) {
     for (int step = 0; step < 4; ++step) {
       SCOPED_TRACE(testing::Message()
                    << "step " << step << (when == FailWhen::kBefore ? " before" : " after"));
+      stores_.records.reset();  // before their directory goes
+      stores_.series.reset();
+      stores_.blobs.reset();
       stores_ = MakeStores(GetParam(), clock_);
       FailingEvidenceStore records{*stores_.records, record_failures_};
       FailingSeriesStore series{*stores_.series, series_failures_};
