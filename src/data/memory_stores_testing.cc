@@ -71,26 +71,47 @@ base::Result<std::uint64_t> MemoryEvidenceStore::Apply(
   const std::lock_guard lock(mutex_);
   std::uint64_t& watermark = watermarks_[{std::string(compute_id), std::string(stream_id)}];
   for (const store::EvidenceChange& change : changes) {
+    const auto known = rows_.find(change.execution_id);
+    if (change.sequence > watermark && known != rows_.end() &&
+        known->second.execution.compute_id != compute_id) {
+      return base::Fail(Code::kPermissionDenied, "execution.foreign", "of another compute");
+    }
+  }
+  for (const store::EvidenceChange& change : changes) {
     if (change.sequence <= watermark) continue;
     watermark = change.sequence;
-    if (!change.execution && !change.log_tail && !change.bundle) continue;
-    const auto [at, added] = rows_.try_emplace(change.execution_id);
-    Row& row = at->second;
-    if (added) {
-      row.organisation_id = organisation_id;
-      row.first_seen = clock_.Now();
-      row.execution.execution_id = change.execution_id;
-      row.execution.compute_id = compute_id;
-      row.execution.source_type = change.source_type;
-    }
-    if (change.execution) row.execution = evidence::Merge(row.execution, *change.execution);
-    if (change.log_tail) row.tails[change.log_tail->stream] = *change.log_tail;
-    if (change.bundle) {
-      row.bundle = change.bundle;
-      row.execution.bundle_hash = change.bundle->bundle_hash;
+    if (change.execution || change.log_tail || change.bundle) {
+      ApplyOne(organisation_id, compute_id, change);
     }
   }
   return watermark;
+}
+
+void MemoryEvidenceStore::ApplyOne(std::string_view organisation_id, std::string_view compute_id,
+                                   const store::EvidenceChange& change) {
+  const auto [at, added] = rows_.try_emplace(change.execution_id);
+  Row& row = at->second;
+  if (added) {
+    row.organisation_id = organisation_id;
+    row.first_seen = clock_.Now();
+    row.execution.execution_id = change.execution_id;
+    row.execution.compute_id = compute_id;
+    row.execution.source_type = change.source_type;
+  }
+  if (change.execution) {
+    row.seen = true;
+    row.execution = evidence::Merge(row.execution, *change.execution);
+  }
+  if (change.bundle) row.bundle = change.bundle;
+  if (!change.log_tail) return;
+  store::LogTailRow& known = row.tails[change.log_tail->stream];
+  if (change.log_tail->total_bytes < known.total_bytes) return;  // an older one that came late
+  store::LogTailRow tail = *change.log_tail;
+  if (tail.first_error_blob.empty()) {  // once known it stays known
+    tail.first_error_blob = known.first_error_blob;
+    tail.first_error_offset = known.first_error_offset;
+  }
+  known = std::move(tail);
 }
 
 base::Result<store::ExecutionPage> MemoryEvidenceStore::List(
@@ -102,7 +123,7 @@ base::Result<store::ExecutionPage> MemoryEvidenceStore::List(
   for (const auto& [id, row] : rows_) {
     Place place{row.SortMicros(), id};
     if (after && place >= Place{after->sort_micros, after->execution_id}) continue;
-    if (Matches(filter, row.organisation_id, row.execution))
+    if (row.seen && Matches(filter, row.organisation_id, row.execution))
       found.emplace_back(std::move(place), &row.execution);
   }
   std::sort(found.begin(), found.end(),
@@ -123,7 +144,8 @@ base::Result<evidence::Execution> MemoryEvidenceStore::Get(std::string_view orga
                                                            std::string_view execution_id) {
   const std::lock_guard lock(mutex_);
   const auto found = rows_.find(execution_id);
-  if (found == rows_.end() || found->second.organisation_id != organisation_id) {
+  if (found == rows_.end() || !found->second.seen ||
+      found->second.organisation_id != organisation_id) {
     return base::Fail(Code::kNotFound, "execution.not_found", "no such execution");
   }
   return found->second.execution;
@@ -151,7 +173,9 @@ base::Status MemoryEvidenceStore::PutHealth(std::string_view organisation_id,
                                             const evidence::HealthReport& report,
                                             base::WallTime now) {
   const std::lock_guard lock(mutex_);
-  health_[{std::string(organisation_id), std::string(compute_id), report.node}] = {report, now};
+  store::NodeHealth& node =
+      health_[{std::string(organisation_id), std::string(compute_id), report.node}];
+  if (node.reported_at <= now) node = {report, now};
   return {};
 }
 
@@ -171,7 +195,12 @@ base::Result<std::size_t> MemoryEvidenceStore::DropExecutionsBefore(base::WallTi
   const std::lock_guard lock(mutex_);
   std::size_t dropped = 0;
   for (auto at = rows_.begin(); at != rows_.end() && dropped < limit;) {
-    const auto& ended = at->second.execution.ended_at;
+    const Row& row = at->second;
+    // What is over without an end, and what was never seen itself, goes by its first sight.
+    const bool over = !row.seen || evidence::IsTerminal(row.execution.status);
+    const auto ended = row.execution.ended_at
+                           ? row.execution.ended_at
+                           : (over ? std::optional(row.first_seen) : std::nullopt);
     if (ended && *ended < before) {
       at = rows_.erase(at);
       ++dropped;
@@ -183,6 +212,7 @@ base::Result<std::size_t> MemoryEvidenceStore::DropExecutionsBefore(base::WallTi
 }
 
 base::Result<bool> MemoryEvidenceStore::BlobReferenced(std::string_view blob) {
+  if (blob.empty()) return false;
   const std::lock_guard lock(mutex_);
   for (const auto& [id, row] : rows_) {
     for (const auto& [stream, tail] : row.tails) {
@@ -275,7 +305,10 @@ base::Result<std::vector<store::SeriesResult>> MemorySeriesStore::Query(
          at != series.points.end() && at->first < query.to; ++at) {
       const auto width = std::chrono::duration_cast<std::chrono::microseconds>(query.interval);
       auto start = at->first;
-      if (width.count() > 0) start -= start.time_since_epoch() % width;
+      if (width.count() > 0) {
+        const auto over = start.time_since_epoch() % width;
+        start -= over.count() < 0 ? over + width : over;
+      }
       buckets[start].push_back(at->second);
     }
     for (const auto& [start, values] : buckets) {
@@ -324,10 +357,23 @@ base::Result<std::string> MemoryBlobStore::Get(std::string_view name) {
 
 base::Result<std::size_t> MemoryBlobStore::Sweep(
     base::WallTime before, const std::function<bool(std::string_view)>& referenced) {
-  const std::lock_guard lock(mutex_);
-  return std::erase_if(blobs_, [&](const auto& blob) {
-    return blob.second.put < before && !referenced(blob.first);
-  });
+  std::vector<std::string> old;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, blob] : blobs_) {
+      if (blob.put < before) old.push_back(name);
+    }
+  }
+  std::size_t swept = 0;
+  for (const std::string& name : old) {
+    if (referenced(name)) continue;  // may put blobs itself
+    const std::lock_guard lock(mutex_);
+    const auto found = blobs_.find(name);
+    if (found == blobs_.end() || found->second.put >= before) continue;
+    blobs_.erase(found);
+    ++swept;
+  }
+  return swept;
 }
 
 std::size_t MemoryBlobStore::size() {

@@ -45,11 +45,15 @@ class MemoryEvidenceStore final : public store::EvidenceStore {
   struct Row {
     std::string organisation_id;
     base::WallTime first_seen{};
+    bool seen = false;  // itself, not only by what hangs on it
     evidence::Execution execution;
     std::map<std::string, store::LogTailRow> tails;
     std::optional<store::BundleRow> bundle;
     std::int64_t SortMicros() const;
   };
+  void ApplyOne(std::string_view organisation_id, std::string_view compute_id,
+                const store::EvidenceChange& change);
+
   base::Clock& clock_;
   std::mutex mutex_;  // guards all below
   std::map<std::pair<std::string, std::string>, std::uint64_t> watermarks_;
@@ -133,7 +137,7 @@ struct FailurePlan {
 };
 
 // Forward to a store; Put, Append and Apply follow the plan. Not thread-safe.
-class FailingBlobStore final : public store::BlobStore {
+class FailingBlobStore : public store::BlobStore {
  public:
   FailingBlobStore(store::BlobStore& to, FailurePlan& plan) : to_(to), plan_(plan) {}
   base::Result<std::string> Put(std::string_view data) override;
@@ -148,7 +152,7 @@ class FailingBlobStore final : public store::BlobStore {
   FailurePlan& plan_;
 };
 
-class FailingSeriesStore final : public store::SeriesStore {
+class FailingSeriesStore : public store::SeriesStore {
  public:
   FailingSeriesStore(store::SeriesStore& to, FailurePlan& plan) : to_(to), plan_(plan) {}
   base::Result<std::uint64_t> Watermark(std::string_view compute_id,
@@ -174,7 +178,7 @@ class FailingSeriesStore final : public store::SeriesStore {
   FailurePlan& plan_;
 };
 
-class FailingEvidenceStore final : public store::EvidenceStore {
+class FailingEvidenceStore : public store::EvidenceStore {
  public:
   FailingEvidenceStore(store::EvidenceStore& to, FailurePlan& plan) : to_(to), plan_(plan) {}
   base::Result<std::uint64_t> Watermark(std::string_view compute_id,
