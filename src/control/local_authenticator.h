@@ -8,6 +8,7 @@
 #include "net/caller.h"
 #include "net/key_ring.h"
 #include "net/token.h"
+#include "net/token_cache.h"
 
 namespace expanse::control {
 
@@ -20,7 +21,7 @@ class LocalAuthenticator final : public net::Authenticator {
 
   base::Result<net::Caller> Authenticate(std::string_view bearer_token) override {
     EXPANSE_ASSIGN_OR_RETURN(net::Caller caller,
-                             verifier_.Verify(bearer_token, *keys_.Public(), clock_.Now()));
+                             verifier_.Verify(bearer_token, keys_.Public(), clock_.Now()));
     if (revocations_.Contains(caller.session_id) || revocations_.Contains(caller.subject)) {
       return base::Fail(base::Code::kUnauthenticated, "token.revoked", "this access was revoked");
     }
@@ -28,7 +29,7 @@ class LocalAuthenticator final : public net::Authenticator {
   }
 
  private:
-  const net::TokenVerifier verifier_;
+  net::CachingVerifier verifier_;
   const net::KeyRing& keys_;
   const RevocationList& revocations_;
   base::Clock& clock_;

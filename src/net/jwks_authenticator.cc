@@ -118,7 +118,7 @@ Result<Caller> JwksAuthenticator::Authenticate(std::string_view bearer_token) {
     return Fail(Code::kUnavailable, "trust.not_ready",
                 "this plane has not reached the control plane yet; try again shortly");
   }
-  Result<Caller> caller = verifier_.Verify(bearer_token, *trust.keys, clock_.Now());
+  Result<Caller> caller = verifier_.Verify(bearer_token, trust.keys, clock_.Now());
   if (!caller && caller.error().reason == "token.unknown_key") {
     caller = VerifyWithFreshKeys(bearer_token);
   }
@@ -151,7 +151,7 @@ Result<Caller> JwksAuthenticator::VerifyWithFreshKeys(std::string_view token) {
   } else if (std::unique_lock fetching(key_fetch_, std::try_to_lock); !fetching.owns_lock()) {
     return Fail(Code::kUnavailable, "trust.refreshing", "keys are being fetched; try again");
   }
-  return verifier_.Verify(token, *Snapshot().keys, clock_.Now());
+  return verifier_.Verify(token, Snapshot().keys, clock_.Now());
 }
 
 }  // namespace expanse::net

@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "net/caller.h"
 #include "net/token.h"
+#include "net/token_cache.h"
 
 namespace expanse::net {
 
@@ -73,7 +74,7 @@ class JwksAuthenticator final : public Authenticator {
   base::Result<Caller> VerifyWithFreshKeys(std::string_view token);
 
   const JwksAuthenticatorOptions options_;
-  const TokenVerifier verifier_;
+  CachingVerifier verifier_;
   TrustSource& source_;
   base::Clock& clock_;
   base::Counter& failures_;

@@ -14,6 +14,7 @@
 
 #include "base/crypto.h"
 #include "base/files.h"
+#include "net/token_cache.h"
 
 namespace expanse::net {
 namespace {
@@ -295,6 +296,37 @@ TEST_F(TokenTest, ReadsAMountedKeyFile) {
   EXPECT_EQ(ring->Rotate().error().reason, "token_keys.mounted");
   ASSERT_EQ(::chmod(options_.file.c_str(), 0666), 0);
   EXPECT_EQ(KeyRing::Open(options_, clock_).error().reason, "token_keys.permissions");
+}
+
+TEST_F(TokenTest, CacheAnswersAsTheVerifierDoes) {
+  CachingVerifier verifier(policy_);
+  const std::string token = Sign();
+  const auto keys = ring_->Public();
+  for (int i = 0; i < 2; ++i) {
+    const auto caller = verifier.Verify(token, keys, clock_.Now());
+    ASSERT_TRUE(caller);
+    EXPECT_EQ(caller->session_id, "session-1");
+  }
+  EXPECT_EQ(verifier.size(), 1U);
+  EXPECT_EQ(verifier.Verify(token + "A", keys, clock_.Now()).error().reason, "token.malformed");
+  EXPECT_EQ(verifier.size(), 1U) << "only good ones are kept";
+  EXPECT_EQ(verifier.Verify(token, keys, clock_.Now() + 630s).error().reason, "token.expired");
+}
+
+TEST_F(TokenTest, CacheForgetsWithTheKeys) {
+  CachingVerifier verifier(policy_);
+  const std::string token = Sign();
+  ASSERT_TRUE(verifier.Verify(token, ring_->Public(), clock_.Now()));
+  options_.directory = base::JoinPath(dir_.path(), "others");
+  const auto others = KeyRing::Open(options_, clock_).value();
+  EXPECT_EQ(verifier.Verify(token, others->Public(), clock_.Now()).error().reason,
+            "token.unknown_key");
+}
+
+TEST_F(TokenTest, CacheIsBounded) {
+  CachingVerifier verifier(policy_, /*capacity=*/2);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(verifier.Verify(Sign(), ring_->Public(), clock_.Now()));
+  EXPECT_EQ(verifier.size(), 2U);
 }
 
 TEST(TokenKeys, RefusesOtherKeysThanP256) {
