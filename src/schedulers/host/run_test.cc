@@ -1,169 +1,26 @@
-// Runs real commands through a real `expanse run` (testing/run_harness.cc) and compares with what
-// they do alone.
+// Runs real commands through a real `expanse run` and compares with what they do alone.
 #include "schedulers/host/run.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <pty.h>
-#include <sys/ioctl.h>
+#include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <thread>
 
 #include "base/crypto.h"
-#include "base/files.h"
-#include "base/text.h"
 #include "schedulers/host/child.h"
 #include "schedulers/host/run_cgroup.h"
-#include "schedulers/host/spool.h"
+#include "schedulers/host/run_testing.h"
 
 namespace expanse::schedulers::host {
 namespace {
 
 using evidence::ExecutionStatus;
 using evidence::Outcome;
-using std::chrono::milliseconds;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
-const std::string kChild = EXPANSE_RUN_CHILD;
-
-struct Started {
-  pid_t pid = -1;
-  base::UniqueFd out;  // what the test reads of its output
-  base::UniqueFd err;
-};
-
-// Everything from `fd` until its end, or until `marker` was in it, for at most ten seconds.
-std::string ReadUntil(int fd, std::string_view marker = "",
-                      milliseconds patience = milliseconds(10'000)) {
-  std::string data;
-  const auto until = std::chrono::steady_clock::now() + patience;
-  while (std::chrono::steady_clock::now() < until) {
-    struct pollfd poll_fd{fd, POLLIN, 0};
-    if (::poll(&poll_fd, 1, 50) <= 0) continue;
-    char buffer[65536];
-    const ssize_t got = ::read(fd, buffer, sizeof buffer);
-    if (got <= 0) break;
-    data.append(buffer, static_cast<std::size_t>(got));
-    if (!marker.empty() && data.find(marker) != std::string::npos) break;
-  }
-  return data;
-}
-
-int WaitFor(pid_t pid) {
-  int status = 0;
-  for (int i = 0; i < 2'000; ++i) {
-    if (::waitpid(pid, &status, WNOHANG) == pid) return status;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  ::kill(pid, SIGKILL);
-  ADD_FAILURE() << "the run did not end";
-  ::waitpid(pid, &status, 0);
-  return status;
-}
-
-class RunTest : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_EQ(::mkdir(spool_.c_str(), 0700), 0);
-    ::setenv("HOME", dir_.path().c_str(), 1);
-  }
-
-  Words Argv(Words command, const Words& flags = {}) const {
-    Words argv = {EXPANSE_RUN_HARNESS, "--spool", spool_};
-    argv.insert(argv.end(), flags.begin(), flags.end());
-    argv.push_back("--");
-    argv.insert(argv.end(), command.begin(), command.end());
-    return argv;
-  }
-
-  [[noreturn]] static void Exec(const Words& argv) {
-    std::vector<char*> pointers;
-    for (const std::string& word : argv) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(97);
-  }
-
-  // Output and error on pipes, input from /dev/null. `prepare` runs in the child before exec.
-  Started Start(const Words& argv, const std::function<void()>& prepare = {}) {
-    int out[2];
-    int err[2];
-    EXPECT_EQ(::pipe2(out, O_CLOEXEC), 0);
-    EXPECT_EQ(::pipe2(err, O_CLOEXEC), 0);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      const int null = ::open("/dev/null", O_RDONLY);
-      ::dup2(null, 0);
-      ::close(null);
-      ::dup2(out[1], 1);
-      ::dup2(err[1], 2);
-      if (prepare) prepare();
-      Exec(argv);
-    }
-    ::close(out[1]);
-    ::close(err[1]);
-    return {pid, base::UniqueFd(out[0]), base::UniqueFd(err[0])};
-  }
-
-  struct Ran {
-    int code = -1;
-    std::string out;
-    std::string err;
-  };
-  Ran Run(const Words& command, const Words& flags = {},
-          const std::function<void()>& prepare = {}) {
-    Started started = Start(Argv(command, flags), prepare);
-    Ran ran;
-    ran.out = ReadUntil(started.out.get());
-    ran.err = ReadUntil(started.err.get());
-    const int status = WaitFor(started.pid);
-    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    return ran;
-  }
-
-  std::vector<SpoolEvent> Events(const std::string& directory) {
-    std::vector<SpoolEvent> events;
-    auto reader = SpoolReader::Open(directory).value();
-    std::vector<std::string> strange;
-    const Words names = reader.List(strange).value();
-    for (const std::string& name : names) {
-      events.push_back(reader.Read(name, base::SystemClock().Now()).value().event);
-    }
-    return events;
-  }
-  // The execution of the last event of a kind; the spool holds one run.
-  evidence::Execution Recorded(SpoolKind kind = SpoolKind::kEnd) {
-    for (const SpoolEvent& event : Events(spool_)) {
-      if (event.kind != kind) continue;
-      for (const auto& record : event.records) {
-        if (auto* seen = std::get_if<evidence::ExecutionObservation>(&record.payload))
-          return seen->execution;
-      }
-    }
-    ADD_FAILURE() << "no such event";
-    return {};
-  }
-  std::string Tail(const std::string& stream) {
-    for (const SpoolEvent& event : Events(spool_)) {
-      for (const auto& record : event.records) {
-        const auto* tail = std::get_if<evidence::LogTail>(&record.payload);
-        if (tail != nullptr && tail->stream == stream) return tail->data;
-      }
-    }
-    return "(none)";
-  }
-
-  base::TempDir dir_ = base::TempDir::Create("run").value();
-  std::string spool_ = base::JoinPath(dir_.path(), "spool");
-};
 
 TEST_F(RunTest, GivesTheExitCodeOn) {
   for (int code : {0, 1, 3, 127, 255}) {
@@ -506,147 +363,6 @@ TEST(RunCgroup, IsMadeWhereControllersAreHandedDown) {
   EXPECT_EQ(V2Parents("/sys/fs/cgroup", "/job", /*root=*/true),
             (Words{"/sys/fs/cgroup", "/sys/fs/cgroup/expanse"}));
   EXPECT_EQ(V2Parents("/sys/fs/cgroup", "/", /*root=*/true), (Words{"/sys/fs/cgroup/expanse"}));
-}
-
-// A terminal of the test's own: what is written to `fd` is typed, what is read was shown.
-class TerminalTest : public RunTest {
- protected:
-  pid_t Open(const Words& argv) {
-    struct winsize size{.ws_row = 33, .ws_col = 101, .ws_xpixel = 0, .ws_ypixel = 0};
-    int master = -1;
-    const pid_t pid = ::forkpty(&master, nullptr, nullptr, &size);
-    if (pid == 0) {
-      ::setenv("PS1", "$ ", 1);
-      ::unsetenv("ENV");
-      Exec(argv);
-    }
-    ::fcntl(master, F_SETFD, FD_CLOEXEC);
-    terminal_ = base::UniqueFd(master);
-    return pid;
-  }
-  void Type(std::string_view text) { ASSERT_TRUE(base::WriteFd(terminal_.get(), text)); }
-  std::string Show(std::string_view marker = "", milliseconds patience = milliseconds(10'000)) {
-    return ReadUntil(terminal_.get(), marker, patience);
-  }
-  tcflag_t LocalModes() {
-    struct termios modes{};
-    ::tcgetattr(terminal_.get(), &modes);
-    return modes.c_lflag;
-  }
-  base::UniqueFd terminal_;
-};
-
-TEST_F(TerminalTest, GivesTheCommandATerminalOfTheSameSize) {
-  const pid_t alone = Open({kChild, "describe"});
-  const std::string expected = Show();
-  WaitFor(alone);
-  const pid_t pid = Open(Argv({kChild, "describe"}));
-  EXPECT_EQ(Show(), expected);
-  EXPECT_EQ(WaitFor(pid), 0);
-  for (const char* line : {"fd 0 tty", "fd 1 tty", "fd 2 tty", "size 101x33", "foreground 1"}) {
-    EXPECT_THAT(expected, HasSubstr(line));
-  }
-  EXPECT_THAT(Tail("combined"), HasSubstr("size 101x33"));
-}
-
-TEST_F(TerminalTest, LetsControlCReachTheCommandAndRestoresTheTerminal) {
-  const pid_t pid = Open(Argv({kChild, "signals", "1"}));
-  const tcflag_t before = LocalModes();
-  Show("ready");
-  EXPECT_EQ(LocalModes() & (ICANON | ECHO | ISIG), 0U);
-  Type("\x03");
-  EXPECT_THAT(Show("got"), HasSubstr("got INT"));
-  EXPECT_EQ(WaitFor(pid), 0);
-  EXPECT_EQ(LocalModes(), before);
-}
-
-TEST_F(TerminalTest, EndsByControlCAsCancelled) {
-  const pid_t pid = Open(Argv({"sh", "-c", "echo ready; exec sleep 60"}));
-  Show("ready");
-  Type("\x03");
-  EXPECT_EQ(WEXITSTATUS(WaitFor(pid)), 130);
-  EXPECT_EQ(Recorded().status, ExecutionStatus::kCancelled);
-}
-
-TEST_F(TerminalTest, TellsTheCommandThatTheWindowChanged) {
-  const pid_t pid = Open(Argv({kChild, "signals", "1"}));
-  Show("ready");
-  struct winsize size{.ws_row = 20, .ws_col = 70, .ws_xpixel = 0, .ws_ypixel = 0};
-  ::ioctl(terminal_.get(), TIOCSWINSZ, &size);
-  EXPECT_THAT(Show("x20"), HasSubstr("got WINCH 70x20"));
-  EXPECT_EQ(WaitFor(pid), 0);
-}
-
-TEST_F(TerminalTest, GivesTypedInputOn) {
-  const pid_t pid = Open(Argv({kChild, "cat"}));
-  while ((LocalModes() & ICANON) != 0) std::this_thread::sleep_for(milliseconds(5));
-  Type("hello\n\x04");
-  const std::string shown = Show();
-  EXPECT_EQ(WaitFor(pid), 0);
-  EXPECT_EQ(shown, "hello\r\nhello\r\n");  // the echo and the answer
-}
-
-TEST_F(TerminalTest, StopsAndContinuesLikeAJob) {
-  std::string line;
-  for (const std::string& word :
-       Argv({"sh", "-c", "echo begun; sleep 0.3; read x; echo got $x; exit 6"})) {
-    line += "'" + word + "' ";
-  }
-  const pid_t shell = Open({"/bin/sh", "-i"});
-  Show("$ ");
-  Type(line + "\n");
-  Show("begun\r\n");
-  Type("\x1a");
-  EXPECT_THAT(Show("Stopped"), HasSubstr("Stopped"));
-  EXPECT_NE(LocalModes() & ICANON, 0U);  // the shell has its terminal back
-  Type("echo between\n");
-  EXPECT_THAT(Show("between\r\n$"), HasSubstr("between"));
-  Type("fg\n");
-  std::this_thread::sleep_for(milliseconds(500));
-  Type("word\n");
-  EXPECT_THAT(Show("got word"), HasSubstr("got word"));
-  Show("$ ");
-  Type("echo code=$?\n");
-  EXPECT_THAT(Show("code=6"), HasSubstr("code=6"));
-  Type("exit\n");
-  Show();
-  WaitFor(shell);
-}
-
-TEST_F(TerminalTest, StopsInTheOutputOnlyShapeToo) {
-  std::string line;
-  for (const std::string& word : Argv({kChild, "stop"})) line += "'" + word + "' ";
-  const pid_t shell = Open({"/bin/sh", "-i"});
-  Show("$ ");
-  Type(line + "</dev/null\n");
-  EXPECT_THAT(Show("Stopped"), HasSubstr("Stopped"));
-  Type("fg\n");
-  EXPECT_THAT(Show("resumed"), HasSubstr("resumed"));
-  Type("exit\n");
-  Show();
-  WaitFor(shell);
-}
-
-TEST_F(TerminalTest, LeavesTheKeyboardToOthersWhenOutputIsAPipe) {
-  std::string line;
-  for (const std::string& word : Argv({kChild, "describe"})) line += "'" + word + "' ";
-  const pid_t shell = Open({"/bin/sh", "-i"});
-  Show("$ ");
-  Type(line + "| cat\n");
-  const std::string shown = Show("foreground 1");
-  EXPECT_THAT(shown, HasSubstr("fd 0 tty"));
-  EXPECT_THAT(shown, HasSubstr("fd 1 open"));
-  EXPECT_THAT(shown, HasSubstr("fd 2 tty"));
-  Type("exit\n");
-  Show();
-  WaitFor(shell);
-}
-
-TEST_F(TerminalTest, CapturesNothingWhenAsked) {
-  const pid_t pid = Open(Argv({"sh", "-c", "echo hi"}, {"--no-capture"}));
-  EXPECT_EQ(Show(), "hi\r\n");
-  EXPECT_EQ(WaitFor(pid), 0);
-  EXPECT_EQ(Tail("combined"), "(none)");
 }
 
 }  // namespace
