@@ -56,6 +56,10 @@ class SeriesTable {
 // Counters by metric. Keys must be string literals.
 using RateTable = std::map<std::string_view, CounterRate>;
 
+// What is known of a workload is kept that long after it was last among those to collect: a tick
+// may be about some of them only (young ones are looked at more often).
+constexpr std::chrono::minutes kWorkloadForgotten{2};
+
 // The average rate since a workload started, for its first point: without it a run shorter than two
 // ticks would have no rate at all. Nothing for a workload that started before we could watch it
 // (its average over hours says nothing about now) or just now.

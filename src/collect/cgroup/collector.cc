@@ -7,7 +7,7 @@
 namespace expanse::collect {
 namespace {
 
-constexpr int kEmptyTicksUntilAlarm = 3;
+constexpr std::chrono::seconds kEmptyUntilAlarm{20};
 
 }  // namespace
 
@@ -27,10 +27,9 @@ void CgroupCollector::CollectImpl(const Tick& tick, const std::vector<TrackedWor
                                   SampleSink& sink) {
   checked_at_ = tick.wall;
   read_ = vanished_ = denied_ = 0;
-  ++round_;
   for (const TrackedWorkload& workload : workloads) {
     if (workload.cgroups.empty()) continue;
-    Followed& followed = Follow(workload);
+    Followed& followed = Follow(tick, workload);
     const auto usage = followed.reader.Read();
     if (usage) {
       ++read_;
@@ -41,17 +40,25 @@ void CgroupCollector::CollectImpl(const Tick& tick, const std::vector<TrackedWor
       ++vanished_;
     }
   }
-  std::erase_if(followed_, [&](const auto& entry) { return entry.second->round != round_; });
-  const bool empty = read_ == 0 && vanished_ > 0;
-  empty_ticks_ = empty ? std::min(empty_ticks_ + 1, kEmptyTicksUntilAlarm) : 0;
+  std::erase_if(followed_, [&](const auto& entry) {
+    return tick.mono - entry.second->seen_at >= kWorkloadForgotten;
+  });
+  if (read_ > 0 || vanished_ == 0) {
+    empty_since_.reset();
+    empty_for_ = {};
+  } else {
+    if (!empty_since_) empty_since_ = tick.mono;
+    empty_for_ = tick.mono - *empty_since_;
+  }
 }
 
-CgroupCollector::Followed& CgroupCollector::Follow(const TrackedWorkload& workload) {
+CgroupCollector::Followed& CgroupCollector::Follow(const Tick& tick,
+                                                   const TrackedWorkload& workload) {
   auto& followed = followed_[Key(workload.key.source_type, workload.key.identity)];
   if (followed == nullptr || followed->paths != workload.cgroups) {
     followed = std::make_unique<Followed>(view_.root, workload.cgroups, &fds_);
   }
-  followed->round = round_;
+  followed->seen_at = tick.mono;
   return *followed;
 }
 
@@ -118,7 +125,7 @@ evidence::HealthRow CgroupCollector::health() const {
     row.status = evidence::HealthStatus::kDegraded;
     row.reason = "no_permission";
     row.message = fmt::format("the cgroups of {} executions may not be read by this user", denied_);
-  } else if (empty_ticks_ >= kEmptyTicksUntilAlarm) {
+  } else if (empty_for_ >= kEmptyUntilAlarm) {
     row.status = evidence::HealthStatus::kDegraded;
     row.reason = "not_found";
     row.message = fmt::format("{} executions run, but none of their cgroups is there", vanished_);

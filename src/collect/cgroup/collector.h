@@ -2,9 +2,9 @@
 // cgroups those are is the scheduler adapter's business (TrackedWorkload::cgroups).
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +20,7 @@ class CgroupCollector final : public Collector {
  public:
   explicit CgroupCollector(HostView view);
   // disabled (not_found): this host has no cgroups. degraded: no_permission where we may not read a
-  // workload's cgroup; not_found when, three ticks in a row, none of the running workloads' cgroups
+  // workload's cgroup; not_found when for 20 s none of the running workloads' cgroups
   // was there (a single one that is gone is how a workload ends).
   evidence::HealthRow health() const override;
 
@@ -38,11 +38,11 @@ class CgroupCollector final : public Collector {
     CgroupReader reader;
     RateTable rates;
     bool first = true;
-    std::uint64_t round = 0;  // the tick that saw it last
+    base::MonoTime seen_at{};
   };
   using Key = std::pair<evidence::SourceType, std::string>;
 
-  Followed& Follow(const TrackedWorkload& workload);
+  Followed& Follow(const Tick& tick, const TrackedWorkload& workload);
   void Emit(const Tick& tick, const TrackedWorkload& workload, const CgroupUsage& usage,
             Followed& followed, SampleSink& sink);
 
@@ -50,14 +50,14 @@ class CgroupCollector final : public Collector {
   FdBudget fds_;
   SeriesTable series_;
   std::map<Key, std::unique_ptr<Followed>> followed_;
-  std::uint64_t round_ = 0;
 
   CgroupVersion version_ = CgroupVersion::kNone;
   base::WallTime checked_at_{};
-  std::size_t read_ = 0;      // workloads read in the last tick
-  std::size_t vanished_ = 0;  // … whose cgroup was gone
-  std::size_t denied_ = 0;    // … that we may not read
-  int empty_ticks_ = 0;       // in a row, in which there were workloads and none could be read
+  std::size_t read_ = 0;                       // workloads read in the last tick
+  std::size_t vanished_ = 0;                   // … whose cgroup was gone
+  std::size_t denied_ = 0;                     // … that we may not read
+  base::Duration empty_for_{};                 // as of the last tick
+  std::optional<base::MonoTime> empty_since_;  // there were workloads and none could be read
 };
 
 }  // namespace expanse::collect

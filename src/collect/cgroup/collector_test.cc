@@ -83,6 +83,19 @@ TEST_F(CgroupCollectorTest, GivesAYoungWorkloadItsRateAtOnce) {
   EXPECT_DOUBLE_EQ(*sink_.Value("cpu", "a"), 2.0) << "one second in half a second";
 }
 
+TEST_F(CgroupCollectorTest, ATickAboutSomeWorkloadsForgetsNoOther) {
+  CgroupCollector collector({tree_.root(), "n1"});
+  collector.Start();
+  const std::vector<TrackedWorkload> old = {Workload("a", {kGroup})};
+  collector.Collect(TickAt(0s), old, sink_);
+  for (int i = 1; i < 10; ++i)
+    collector.Collect(TickAt(i * 1s), {Workload("young", {kGroup})}, sink_);
+  tree_.Write("sys/fs/cgroup/w/cpu.stat", "usage_usec 6000000\n");
+  sink_.Clear();
+  collector.Collect(TickAt(10s), old, sink_);
+  EXPECT_DOUBLE_EQ(sink_.Value("cpu", "a").value_or(-1), 0.5);
+}
+
 TEST_F(CgroupCollectorTest, AWorkloadThatEndsIsNoFault) {
   tree_.Write("sys/fs/cgroup/v/cgroup.controllers", "cpu\n");
   tree_.Write("sys/fs/cgroup/v/cpu.stat", "usage_usec 5\n");

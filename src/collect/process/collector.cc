@@ -26,10 +26,10 @@ void ProcessCollector::CollectImpl(const Tick& tick, const std::vector<TrackedWo
                                    SampleSink& sink) {
   checked_at_ = tick.wall;
   inexact_ = trees_ = processes_ = 0;
-  table_->NextRound();
+  table_->NextRound(tick.mono);
   hidden_ = !table_->SeesOthers();
   for (const TrackedWorkload& workload : workloads) {
-    Followed& followed = Follow(workload);
+    Followed& followed = Follow(tick, workload);
     std::vector<pid_t> pids;
     if ((followed.needs_cpu || followed.needs_memory) && !workload.roots.empty()) {
       pids = FollowTree(tick, workload, followed, sink);
@@ -37,11 +37,13 @@ void ProcessCollector::CollectImpl(const Tick& tick, const std::vector<TrackedWo
     if (!followed.cgroups.empty()) pids = CgroupPids(view_.root, followed.cgroups);
     EmitTop(tick, workload, pids, followed, sink);
   }
-  std::erase_if(followed_,
-                [&](const auto& entry) { return entry.second->round != table_->round(); });
+  std::erase_if(followed_, [&](const auto& entry) {
+    return tick.mono - entry.second->seen_at >= kWorkloadForgotten;
+  });
 }
 
-ProcessCollector::Followed& ProcessCollector::Follow(const TrackedWorkload& workload) {
+ProcessCollector::Followed& ProcessCollector::Follow(const Tick& tick,
+                                                     const TrackedWorkload& workload) {
   auto& followed = followed_[Key(workload.key.source_type, workload.key.identity)];
   const auto same_root = [](const TrackedWorkload::Root& a, const TrackedWorkload::Root& b) {
     return a.pid == b.pid && a.start_ticks == b.start_ticks;
@@ -57,7 +59,7 @@ ProcessCollector::Followed& ProcessCollector::Follow(const TrackedWorkload& work
       followed->needs_memory = usage && !usage->memory_need_bytes;
     }
   }
-  followed->round = table_->round();
+  followed->seen_at = tick.mono;
   return *followed;
 }
 

@@ -44,11 +44,11 @@ class ProcessCollector final : public Collector {
     RateTable rates;
     std::map<std::string, std::unique_ptr<SeriesTable>, std::less<>> programs;
     bool first = true;
-    std::uint64_t round = 0;
+    base::MonoTime seen_at{};
   };
   using Key = std::pair<evidence::SourceType, std::string>;
 
-  Followed& Follow(const TrackedWorkload& workload);
+  Followed& Follow(const Tick& tick, const TrackedWorkload& workload);
   std::vector<pid_t> FollowTree(const Tick& tick, const TrackedWorkload& workload,
                                 Followed& followed, SampleSink& sink);
   void EmitTop(const Tick& tick, const TrackedWorkload& workload, const std::vector<pid_t>& pids,

@@ -44,6 +44,19 @@ TEST_F(ProcessCollectorTest, FollowsAWorkloadWithoutCgroup) {
   EXPECT_EQ(collector.health().status, evidence::HealthStatus::kOk);
 }
 
+TEST_F(ProcessCollectorTest, ATickAboutSomeWorkloadsForgetsNoOther) {
+  WriteProcess(tree_, {.pid = 100, .user = 100});
+  WriteProcess(tree_, {.pid = 200, .user = 100});
+  ProcessCollector collector({tree_.root(), "n1", 0});
+  collector.Start();
+  collector.Collect(TickAt(0s), {Tree("a", 100)}, sink_);
+  for (int i = 1; i < 10; ++i) collector.Collect(TickAt(i * 1s), {Tree("young", 200)}, sink_);
+  WriteProcess(tree_, {.pid = 100, .user = 600});
+  sink_.Clear();
+  collector.Collect(TickAt(10s), {Tree("a", 100)}, sink_);
+  EXPECT_DOUBLE_EQ(sink_.Value("cpu", "a").value_or(-1), 0.5);
+}
+
 TEST_F(ProcessCollectorTest, NamesTheProgramsThatUseMost) {
   WriteProcess(tree_, {.pid = 100, .name = "launcher"});
   WriteProcess(

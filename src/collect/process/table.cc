@@ -10,9 +10,9 @@
 namespace expanse::collect {
 namespace {
 
-constexpr std::uint64_t kRoundsKept = 3;        // for entries that nobody asks for
+constexpr std::chrono::minutes kForgotten{1};   // entries that nobody asks for
 constexpr std::uint64_t kRoundsOfALook = 6;     // how old a mere look may be
-constexpr std::uint64_t kRoundsOfAShare = 6;    // how old the share of a large process may be
+constexpr std::chrono::minutes kShareHolds{1};  // of a large process
 constexpr std::uint64_t kSmall = 256ULL << 20;  // bytes: walking the page tables is cheap below
 
 }  // namespace
@@ -21,9 +21,10 @@ std::string ProcessTable::Path(pid_t pid, const char* file) const {
   return base::JoinPath(root_, fmt::format("proc/{}/{}", pid, file));
 }
 
-void ProcessTable::NextRound() {
+void ProcessTable::NextRound(base::MonoTime now) {
+  now_ = now;
   std::erase_if(entries_, [&](const auto& entry) {
-    return !entry.second.alive || entry.second.round + kRoundsKept < round_;
+    return !entry.second.alive || now_ - entry.second.asked_at >= kForgotten;
   });
   ++round_;
   for (auto& [pid, entry] : entries_) entry.fresh = false;
@@ -33,7 +34,7 @@ ProcessTable::Entry* ProcessTable::Refresh(pid_t pid) {
   auto [it, added] = entries_.try_emplace(pid);
   Entry& entry = it->second;
   if (added) entry.stat_file = KernelFile(Path(pid, "stat"), &fds_);
-  entry.round = round_;
+  entry.asked_at = now_;
   if (entry.fresh) return entry.alive ? &entry : nullptr;
   entry.fresh = true;
   auto text = entry.stat_file.Read(buffer_);
@@ -55,7 +56,7 @@ ProcessTable::Entry* ProcessTable::Look(pid_t pid) {
   // Spread by pid, so that not all are read in the same round.
   const bool due = (round_ + static_cast<std::uint64_t>(pid)) % kRoundsOfALook == 0;
   if (it == entries_.end() || due) return Refresh(pid);
-  it->second.round = round_;
+  it->second.asked_at = now_;
   return it->second.alive ? &it->second : nullptr;
 }
 
@@ -81,7 +82,7 @@ std::optional<ProcessTable::Need> ProcessTable::ReadNeed(Entry& entry, bool shar
   const std::uint64_t rss = resident->anon + resident->shmem;
   if (!shared || rss == 0) return Need{resident->anon, resident->shmem, true};
   const bool due = !entry.share || rss < kSmall || rss > 2 * entry.share_rss ||
-                   round_ - entry.share_round >= kRoundsOfAShare;
+                   now_ - entry.share_at >= kShareHolds;
   if (due) {
     KernelFile rollup(Path(entry.stat.pid, "smaps_rollup"), nullptr);
     const auto rollup_text = rollup.Read(buffer_);
@@ -92,7 +93,7 @@ std::optional<ProcessTable::Need> ProcessTable::ReadNeed(Entry& entry, bool shar
     }
     entry.share = std::min(1.0, static_cast<double>(*need) / static_cast<double>(rss));
     entry.share_rss = rss;
-    entry.share_round = round_;
+    entry.share_at = now_;
   }
   return Need{static_cast<std::uint64_t>(static_cast<double>(rss) * *entry.share), 0, true};
 }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/time.h"
 #include "collect/kernel_file.h"
 #include "collect/process/parse.h"
 
@@ -24,13 +25,13 @@ class ProcessTable {
     ProcStat stat;
     bool fresh = false;  // read in this round
     bool alive = true;   // false: was not there any more in this round
-    std::uint64_t round = 0;
+    base::MonoTime asked_at{};
     KernelFile stat_file;
     KernelFile status_file;
     // Share of the resident anonymous and shared memory that is not shared with others: Pss / RSS.
     std::optional<double> share;
     std::uint64_t share_rss = 0;
-    std::uint64_t share_round = 0;
+    base::MonoTime share_at{};
   };
 
   ProcessTable(std::string root, std::size_t open_files)
@@ -40,7 +41,7 @@ class ProcessTable {
 
   // A new tick: entries are stale until asked for again; those nobody asked for in the last rounds
   // go.
-  void NextRound();
+  void NextRound(base::MonoTime now);
   // The process as of this round; null if it is gone. At most one system call.
   Entry* Refresh(pid_t pid);
   // Like Refresh, but content with an older reading: for processes that only might matter.
@@ -72,6 +73,7 @@ class ProcessTable {
   std::vector<pid_t> pids_;
   std::uint64_t pids_round_ = 0;
   std::uint64_t round_ = 1;
+  base::MonoTime now_{};
   std::string buffer_;
 };
 

@@ -17,13 +17,14 @@ class ProcessTreeTest : public testing::Test {
     WriteProcess(tree_, {.pid = 10, .name = "other", .user = 777, .start = 5});
   }
   ProcessUsage Update() {
-    table_.NextRound();
+    table_.NextRound(now_ += std::chrono::seconds(10));
     const auto usage = following_.Update(table_);
     EXPECT_TRUE(usage) << usage.error().message;
     return usage.value_or(ProcessUsage{});
   }
   void End(int pid) { tree_.Remove(fmt::format("proc/{}", pid)); }
 
+  base::MonoTime now_{};
   FakeTree tree_;
   ProcessTable table_;
   ProcessTree following_{{{100, 100}}};
@@ -96,7 +97,7 @@ TEST_F(ProcessTreeTest, LivesOnWithoutItsRoot) {
 
 TEST_F(ProcessTreeTest, DoesNotTakeARecycledPidForTheWorkload) {
   WriteProcess(tree_, {.pid = 100, .user = 5000, .start = 777});
-  table_.NextRound();
+  table_.NextRound(now_ += std::chrono::seconds(10));
   const auto usage = following_.Update(table_);
   ASSERT_FALSE(usage);
   EXPECT_EQ(usage.error().reason, "process.gone");
