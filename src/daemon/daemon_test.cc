@@ -162,6 +162,7 @@ TEST_F(DaemonTest, HeartbeatReportsToBothPlanesAndToTheFile) {
   auto snapshot = ParseHealth(*base::ReadFile(path));
   ASSERT_TRUE(snapshot);
   EXPECT_EQ(snapshot->control_error, "");
+  EXPECT_EQ(snapshot->rows.at(0).figures.at("uid"), 1000);
   planes.set_down(true);
   EXPECT_EQ(heartbeats.Beat(), 15s);
   snapshot = ParseHealth(*base::ReadFile(path));

@@ -57,6 +57,16 @@ std::int64_t NumberOf(const json& object, const char* key) {
   return number == nullptr ? 0 : *number;
 }
 
+std::map<std::string, double> FiguresOf(const json& row) {
+  std::map<std::string, double> figures;
+  const auto found = row.find("figures");
+  if (found == row.end() || !found->is_object()) return figures;
+  for (const auto& [name, value] : found->items()) {
+    if (value.is_number()) figures[name] = value.get<double>();
+  }
+  return figures;
+}
+
 bool IsFatal(const evidence::HealthRow& row) {
   return row.status == evidence::HealthStatus::kFailed &&
          (row.reason == "stalled" || row.reason == "revoked");
@@ -119,7 +129,7 @@ base::Result<HealthSnapshot> ParseHealth(std::string_view text) {
          .reason = TextOf(row, "reason"),
          .message = TextOf(row, "message"),
          .checked_at = base::ParseRfc3339(TextOf(row, "checked_at")).value_or(written_at),
-         .figures = {}});
+         .figures = FiguresOf(row)});
   }
   return snapshot;
 }

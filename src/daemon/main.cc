@@ -135,8 +135,9 @@ std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocatio
                                                                  const DaemonOptions& options) {
   std::vector<std::unique_ptr<schedulers::Observer>> observers;
   const std::string& root = invocation.settings.GetString("root");
-  schedulers::host::HostObserverOptions host{.state_directory = base::JoinPath(options.state_dir, "host"),
-                                             .proc = root == "/" ? "/proc" : base::JoinPath(root, "/proc")};
+  schedulers::host::HostObserverOptions host{
+      .state_directory = base::JoinPath(options.state_dir, "host"),
+      .proc = root == "/" ? "/proc" : base::JoinPath(root, "/proc")};
   std::string spool = invocation.settings.GetString("spool_dir");
   if (spool.empty() && invocation.is_root) spool = "/var/lib/expanse/spool/host";
   if (spool.empty()) spool = schedulers::host::DefaultSpoolDirectory();
@@ -176,7 +177,10 @@ std::vector<SamplerSource> MakeSources(const Invocation& invocation, const Daemo
   add(
       "gpu",
       [&] {
-        return std::make_unique<collect::GpuCollector>(view, collect::GpuOptions{.period = period});
+        return std::make_unique<collect::GpuCollector>(
+            view,
+            collect::GpuOptions{.nvidia_smi = invocation.settings.GetString("collect.nvidia_smi"),
+                                .period = period});
       },
       /*in_young_rounds=*/false);
   return sources;

@@ -45,8 +45,10 @@ evidence::HealthRow PrivilegesRow(std::uint64_t capabilities, unsigned uid, base
     if ((capabilities >> need.capability & 1U) != 0) continue;
     missing += fmt::format("{}{} (needs {})", missing.empty() ? "" : "; ", need.without, need.name);
   }
-  evidence::HealthRow row{
-      .collector = "privileges", .status = evidence::HealthStatus::kOk, .checked_at = now};
+  evidence::HealthRow row{.collector = "privileges",
+                          .status = evidence::HealthStatus::kOk,
+                          .checked_at = now,
+                          .figures = {{"uid", double(uid)}}};
   if (missing.empty()) return row;
   row.status = evidence::HealthStatus::kDegraded;
   row.reason = "limited_view";

@@ -144,7 +144,8 @@ int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   const pid_t daemon =
       StartDaemon({daemon_path, "--config", config, "--state-dir", state, "--spool-dir",
-                   temp->path() + "/spool", "--root", root, "--sample-interval", interval},
+                   temp->path() + "/spool", "--root", root, "--sample-interval", interval,
+                   "--collect-nvidia-smi", root + "/bin/nvidia-smi"},
                   log);
   const std::string health_path = state + "/health.json";
   while (!base::Exists(health_path)) {
@@ -177,6 +178,12 @@ int main(int argc, char** argv) {
   report.Add("CPU", used / passed * 1e3, "ms/s");
   report.Add("resident, most", peak, "MiB");
   for (const auto& row : health ? health->rows : std::vector<evidence::HealthRow>{}) {
+    // That there was something to do.
+    for (const char* figure : {"running", "points", "rounds"}) {
+      if (const auto found = row.figures.find(figure); found != row.figures.end()) {
+        report.Add(row.collector + ", " + figure, found->second, "");
+      }
+    }
     if (row.status == evidence::HealthStatus::kOk) continue;
     fmt::print("  {}: {} {}\n", row.collector, row.reason, row.message);
   }
