@@ -52,11 +52,22 @@ void Assign(const Value& value, Slot* slot) {
   }
 }
 
+// The engine's own handles. UBSan's check of these casts needs type information of SOCI's classes,
+// which its library does not export.
+__attribute__((no_sanitize("vptr"))) sqlite_api::sqlite3* EngineOf(soci::session& session) {
+  auto* backend = static_cast<soci::sqlite3_session_backend*>(session.get_backend());
+  return backend == nullptr ? nullptr : backend->conn_;
+}
+__attribute__((no_sanitize("vptr"))) sqlite_api::sqlite3_stmt* EngineOf(
+    soci::statement& statement) {
+  auto* backend = static_cast<soci::sqlite3_statement_backend*>(statement.get_backend());
+  return backend == nullptr ? nullptr : backend->stmt_;
+}
+
 // Ends a statement that still stands on a row. A read left open would pin its snapshot, and with it
 // the write-ahead log.
 void Reset(soci::statement& statement) {
-  auto* backend = static_cast<soci::sqlite3_statement_backend*>(statement.get_backend());
-  if (backend != nullptr && backend->stmt_ != nullptr) sqlite_api::sqlite3_reset(backend->stmt_);
+  if (auto* handle = EngineOf(statement)) sqlite_api::sqlite3_reset(handle);
 }
 
 }  // namespace
@@ -116,9 +127,9 @@ base::Error Connection::Translate(const std::exception& error) {
   }
   int extended = result;
   std::string engine;
-  if (auto* backend = static_cast<soci::sqlite3_session_backend*>(session_.get_backend())) {
-    extended = sqlite_api::sqlite3_extended_errcode(backend->conn_);
-    engine = sqlite_api::sqlite3_errmsg(backend->conn_);
+  if (auto* engine_handle = EngineOf(session_)) {
+    extended = sqlite_api::sqlite3_extended_errcode(engine_handle);
+    engine = sqlite_api::sqlite3_errmsg(engine_handle);
   }
   const bool growing = extended == SQLITE_IOERR_WRITE || extended == SQLITE_IOERR_SHMSIZE ||
                        extended == SQLITE_IOERR_TRUNCATE || extended == SQLITE_IOERR_FSYNC;
@@ -152,8 +163,8 @@ base::Result<std::unique_ptr<Connection>> Connection::Open(const std::string& pa
   std::unique_ptr<Connection> connection(new Connection);
   try {
     connection->session_.open(soci::sqlite3, fmt::format("dbname=\"{}\"", path));
-    auto* backend = static_cast<soci::sqlite3_session_backend*>(connection->session_.get_backend());
-    sqlite_api::sqlite3_busy_timeout(backend->conn_, static_cast<int>(busy_timeout.count()));
+    sqlite_api::sqlite3_busy_timeout(EngineOf(connection->session_),
+                                     static_cast<int>(busy_timeout.count()));
   } catch (const std::exception& error) {
     return std::unexpected(connection->Translate(error).With("opening " + path));
   }
@@ -197,9 +208,8 @@ base::Status Connection::Commit() {
 }
 
 void Connection::Rollback() {
-  auto* backend = static_cast<soci::sqlite3_session_backend*>(session_.get_backend());
   // After some errors (disk full, I/O) the engine has rolled back by itself.
-  if (sqlite_api::sqlite3_get_autocommit(backend->conn_) == 0) (void)Execute("ROLLBACK", {});
+  if (sqlite_api::sqlite3_get_autocommit(EngineOf(session_)) == 0) (void)Execute("ROLLBACK", {});
 }
 
 base::Result<Prepared*> Connection::Prepare(std::string_view sql, std::span<const Value> params,
