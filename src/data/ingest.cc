@@ -180,30 +180,30 @@ void Ingest::TakeRecords(const v1::IngestRequest& request, std::uint64_t waterma
                          Batch* batch) const {
   constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const base::WallTime now = clock_.Now();
-  std::vector<const v1::EvidenceRecord*> wanted;
-  for (const v1::EvidenceRecord& record : request.records()) {
+  std::vector<std::pair<std::uint64_t, int>> wanted;  // sequence, index in the request
+  for (int i = 0; i < request.records_size(); ++i) {
+    const v1::EvidenceRecord& record = request.records(i);
     if (record.sequence() == 0 || record.sequence() > kMost) {
       batch->rejected.emplace_back(record.sequence(),
                                    base::Error{Code::kInvalidArgument, "evidence.malformed",
                                                "a record's sequence is from 1 to 2^63-1"});
     } else if (record.sequence() > watermark) {
-      wanted.push_back(&record);
+      wanted.emplace_back(record.sequence(), i);
     } else {
       ++batch->skipped;
     }
   }
-  std::stable_sort(wanted.begin(), wanted.end(),
-                   [](const auto* a, const auto* b) { return a->sequence() < b->sequence(); });
-  for (const v1::EvidenceRecord* message : wanted) {
-    if (!batch->changes.empty() && batch->changes.back().sequence == message->sequence()) {
+  std::sort(wanted.begin(), wanted.end());
+  for (const auto& [sequence, index] : wanted) {
+    if (!batch->changes.empty() && batch->changes.back().sequence == sequence) {
       ++batch->skipped;  // numbered twice in one batch: the first one counts
       continue;
     }
-    batch->changes.push_back({.sequence = message->sequence()});
+    batch->changes.push_back({.sequence = sequence});
     ++batch->load.records;
-    auto record = evidence::FromProto(*message, now, options_.wire);
+    auto record = evidence::FromProto(request.records(index), now, options_.wire);
     if (!record) {
-      batch->rejected.emplace_back(message->sequence(), std::move(record).error());
+      batch->rejected.emplace_back(sequence, std::move(record).error());
       continue;
     }
     if (const auto* samples = std::get_if<evidence::SampleBatch>(&record->payload)) {

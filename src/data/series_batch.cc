@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace expanse::data {
@@ -17,19 +17,18 @@ void SeriesBatch::Add(std::string_view scope, const evidence::SampleBatch& batch
 }
 
 void SeriesBatch::Merge(const std::vector<Piece>& pieces, Points* out) {
-  std::vector<std::pair<base::WallTime, double>> points;
+  // The second is the place in the stream, which orders points of equal time.
+  std::vector<std::tuple<base::WallTime, std::size_t, double>> points;
   for (const Piece& piece : pieces) {
     for (std::size_t i = 0; i < piece.batch->times.size(); ++i) {
       const double value = piece.column->values[i];
-      if (!std::isnan(value)) points.emplace_back(piece.batch->times[i], value);
+      if (!std::isnan(value)) points.emplace_back(piece.batch->times[i], points.size(), value);
     }
   }
-  const auto by_time = [](const auto& a, const auto& b) { return a.first < b.first; };
-  if (!std::is_sorted(points.begin(), points.end(), by_time))
-    std::stable_sort(points.begin(), points.end(), by_time);
+  if (!std::is_sorted(points.begin(), points.end())) std::sort(points.begin(), points.end());
   out->times.reserve(points.size());
   out->values.reserve(points.size());
-  for (const auto& [time, value] : points) {
+  for (const auto& [time, place, value] : points) {
     out->times.push_back(time);
     out->values.push_back(value);
   }
