@@ -105,7 +105,8 @@ std::vector<std::string> CgroupDirectories(const CgroupHierarchy& hierarchy,
     }
   };
   for (const CgroupMembership& membership : memberships) {
-    if (membership.deleted) continue;
+    // The root cgroup is the whole machine (or container): nobody's own.
+    if (membership.deleted || membership.path == "/") continue;
     if (membership.controllers.empty()) {
       if (hierarchy.version == CgroupVersion::kV2) add(hierarchy.v2_mount, membership.path);
       continue;

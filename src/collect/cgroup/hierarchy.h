@@ -40,6 +40,7 @@ std::vector<CgroupMembership> ParseProcCgroup(std::string_view text);
 // Directories of the process's cgroups as absolute paths on the host (root prefix not included),
 // those of v2 or else of the v1 controllers that we measure (cpu, cpuacct, memory, blkio, pids),
 // each once. kNotFound when there is no such process.
+// Hierarchies in whose root it is are left out: what those count is not the process's own.
 base::Result<std::vector<std::string>> CgroupsOfPid(const std::string& root, pid_t pid);
 std::vector<std::string> CgroupDirectories(const CgroupHierarchy& hierarchy,
                                            const std::vector<CgroupMembership>& memberships);

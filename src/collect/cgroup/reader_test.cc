@@ -44,6 +44,10 @@ TEST(CgroupHierarchy, FindsTheDirectoriesOfAProcess) {
                 "/sys/fs/cgroup/pids/batch/run:8", "/sys/fs/cgroup/blkio/batch/run:8",
                 "/sys/fs/cgroup/memory/batch/run:8", "/sys/fs/cgroup/cpu,cpuacct/batch/run:8"}));
   EXPECT_EQ(CgroupsOfPid(kV2, 1).error().code, base::Code::kNotFound);
+  CgroupHierarchy v2;
+  v2.version = CgroupVersion::kV2;
+  v2.v2_mount = "/sys/fs/cgroup";
+  EXPECT_TRUE(CgroupDirectories(v2, ParseProcCgroup("0::/\n")).empty()) << "nobody's own";
 }
 
 TEST(CgroupReader, ReadsV2) {
