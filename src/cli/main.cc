@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/log.h"
 #include "cli/app.h"
 #include "schedulers/host/run.h"
 
@@ -31,6 +32,8 @@ std::string StateDirectory(const expanse::base::Settings::Environment& environme
 
 int main(int argc, char** argv) {
   using namespace expanse;
+  // What people need to know comes as messages; log lines of the layers below would only disturb.
+  base::ConfigureLog(base::LogLevel::kOff, base::LogFormat::kText);
   base::SystemClock clock;
   auto environment = base::ProcessEnvironment();
   const auto terminal = cli::ProcessTerminal(environment);

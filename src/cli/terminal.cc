@@ -1,5 +1,6 @@
 #include "cli/terminal.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -21,21 +22,38 @@ std::string Variable(const base::Settings::Environment& environment, const std::
   return found == environment.end() ? std::string() : found->second;
 }
 
-// While it lives, SIGINT interrupts a read instead of ending the process with echo switched off.
+// While it lives, SIGINT ends a wait for input instead of the process with echo switched off. It is
+// held back outside of the wait, so that none is lost between the prompt and the wait.
 class InterruptibleRead {
  public:
   InterruptibleRead() {
     struct sigaction action{};
-    action.sa_handler = [](int) {};  // no SA_RESTART: read() returns EINTR
+    action.sa_handler = [](int) {};  // ppoll() returns EINTR
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, &before_);
+    sigset_t interrupt;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &interrupt, &mask_before_);
+    waiting_ = mask_before_;
+    sigdelset(&waiting_, SIGINT);
   }
-  ~InterruptibleRead() { sigaction(SIGINT, &before_, nullptr); }
+  ~InterruptibleRead() {
+    sigaction(SIGINT, &before_, nullptr);  // one that is pending then does what it did before
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  // True when there is something to read, false when interrupted.
+  bool Wait() const {
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    return ppoll(&input, 1, /*timeout=*/nullptr, &waiting_) > 0;
+  }
   InterruptibleRead(const InterruptibleRead&) = delete;
   InterruptibleRead& operator=(const InterruptibleRead&) = delete;
 
  private:
   struct sigaction before_{};
+  sigset_t mask_before_{};
+  sigset_t waiting_{};
 };
 
 // Echo off while it lives.
@@ -105,16 +123,16 @@ class RealTerminal final : public Terminal {
   }
 
   base::Result<std::string> AskLine(std::string_view prompt) override {
+    const InterruptibleRead interruptible;  // before anybody can answer
     Err(prompt);
-    const InterruptibleRead interruptible;
-    return ReadLine();
+    return ReadLine(interruptible);
   }
 
   base::Result<std::string> AskSecret(std::string_view prompt) override {
-    Err(prompt);
     const InterruptibleRead interruptible;
-    const HiddenInput hidden;
-    auto line = ReadLine();
+    const HiddenInput hidden;  // before anybody can answer
+    Err(prompt);
+    auto line = ReadLine(interruptible);
     Err("\n");
     return line;
   }
@@ -125,9 +143,11 @@ class RealTerminal final : public Terminal {
   }
 
  private:
-  static base::Result<std::string> ReadLine() {
+  static base::Result<std::string> ReadLine(const InterruptibleRead& input) {
     std::string line;
     while (line.size() < kMostLine) {
+      if (!input.Wait())
+        return base::Fail(base::Code::kCancelled, "cli.interrupted", "interrupted");
       char c = 0;
       const ssize_t got = read(STDIN_FILENO, &c, 1);
       if (got < 0 && errno != EINTR) return base::FailErrno(errno, "reading the answer");
