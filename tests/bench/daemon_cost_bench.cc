@@ -54,6 +54,13 @@ double ResidentMiB(pid_t pid) {
   return Word(fmt::format("/proc/{}/statm", pid), 1) * double(::sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
+// Field 22 of /proc/PID/stat; the name in field 2 may hold spaces and parentheses (proc(5)).
+std::uint64_t StartTicks(const std::string& path) {
+  const std::string text = base::ReadFile(path).value_or("");
+  const auto fields = base::SplitSpaces(std::string_view(text).substr(text.rfind(')') + 1));
+  return fields.size() > 19 ? base::ParseInt<std::uint64_t>(fields[19]).value_or(0) : 0;
+}
+
 // Gives the tree's first `runs` jobs the cgroup names of runs and puts their starts into the spool.
 base::Status MakeRuns(const std::string& root, const std::string& spool, int runs) {
   EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(spool, 0700));
@@ -76,8 +83,8 @@ base::Status MakeRuns(const std::string& root, const std::string& spool, int run
     const auto pids = base::SplitSpaces(procs);
     if (pids.empty()) continue;
     event.root.pid = base::ParseInt<std::int32_t>(pids[0]).value_or(0);
-    event.root.start_ticks =
-        static_cast<std::uint64_t>(Word(fmt::format("{}/proc/{}/stat", root, pids[0]), 21));
+    event.root.start_ticks = StartTicks(fmt::format("{}/proc/{}/stat", root, pids[0]));
+    event.runner = event.root;
     const std::string name = "/jobs.slice/expanse-" + event.run_id;
     fs::rename(jobs[std::size_t(i)], root + "/sys/fs/cgroup" + name, error);
     if (error) return base::FailErrno(error.value(), "rename " + jobs[std::size_t(i)].string());
@@ -87,9 +94,10 @@ base::Status MakeRuns(const std::string& root, const std::string& spool, int run
     }
     event.cgroups = {"/sys/fs/cgroup" + name};
     evidence::ExecutionObservation seen;
+    seen.key = {evidence::SourceType::kHost, event.run_id};
     seen.execution.name = "bench";
     seen.execution.started_at = now - 2h;  // no longer young
-    event.records.push_back({.observed_at = now, .payload = std::move(seen)});
+    event.records.push_back({.sequence = 1, .observed_at = now, .payload = std::move(seen)});
     EXPANSE_RETURN_IF_ERROR(writer.Write(event, /*durable=*/false));
   }
   return {};
@@ -179,7 +187,7 @@ int main(int argc, char** argv) {
   report.Add("resident, most", peak, "MiB");
   for (const auto& row : health ? health->rows : std::vector<evidence::HealthRow>{}) {
     // That there was something to do.
-    for (const char* figure : {"running", "points", "rounds"}) {
+    for (const char* figure : {"running", "events", "quarantined", "points", "rounds"}) {
       if (const auto found = row.figures.find(figure); found != row.figures.end()) {
         report.Add(row.collector + ", " + figure, found->second, "");
       }
