@@ -1,10 +1,10 @@
 #include "base/bytes.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -20,7 +20,8 @@ Result<Bytes> ParseBytes(std::string_view text) {
   double amount = 0;
   const char* last = trimmed.data() + trimmed.size();
   const auto [end, error] = std::from_chars(trimmed.data(), last, amount, std::chars_format::fixed);
-  const std::string unit = ToLower(Trim(std::string_view(end, static_cast<std::size_t>(last - end))));
+  const std::string unit =
+      ToLower(Trim(std::string_view(end, static_cast<std::size_t>(last - end))));
   int power = -1;
   if (unit.empty() || unit == "b") {
     power = 0;

@@ -1,11 +1,11 @@
 #include "base/compress.h"
 
-#include <limits>
-#include <memory>
-
 #include <fmt/format.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#include <limits>
+#include <memory>
 
 namespace expanse::base {
 namespace {
@@ -29,7 +29,8 @@ std::unexpected<Error> TooLarge(std::size_t limit) {
 std::string GzipCompress(std::string_view data, int level) {
   EXPANSE_CHECK(data.size() <= std::numeric_limits<uInt>::max());
   z_stream stream{};
-  EXPANSE_CHECK(deflateInit2(&stream, level, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) == Z_OK);
+  EXPANSE_CHECK(deflateInit2(&stream, level, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) ==
+                Z_OK);
   std::string out(deflateBound(&stream, data.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
   stream.avail_in = static_cast<uInt>(data.size());
@@ -75,7 +76,7 @@ Result<std::string> GzipDecompress(std::string_view data, std::size_t limit) {
 
 Result<std::string> ZstdDecompress(std::string_view data, std::size_t limit) {
   const std::unique_ptr<ZSTD_DStream, std::size_t (*)(ZSTD_DStream*)> stream(ZSTD_createDStream(),
-                                                                            ZSTD_freeDStream);
+                                                                             ZSTD_freeDStream);
   EXPANSE_CHECK(stream != nullptr);
   ZSTD_DCtx_setParameter(stream.get(), ZSTD_d_windowLogMax, kMaxZstdWindowLog);
   ZSTD_inBuffer input{data.data(), data.size(), 0};

@@ -1,12 +1,12 @@
 #include "base/crypto.h"
 
-#include <array>
-#include <vector>
-
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
+
+#include <array>
+#include <vector>
 
 namespace expanse::base {
 namespace {
@@ -43,7 +43,8 @@ int Base64Value(char c) {
 
 std::string RandomBytes(std::size_t count) {
   std::string bytes(count, '\0');
-  EXPANSE_CHECK(RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) == 1);
+  EXPANSE_CHECK(
+      RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) == 1);
   return bytes;
 }
 

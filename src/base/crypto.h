@@ -11,9 +11,9 @@
 
 namespace expanse::base {
 
-std::string RandomBytes(std::size_t count);          // from the operating system's CSPRNG
-std::string Sha256(std::string_view data);           // 32 raw bytes
-std::string Sha256Hex(std::string_view data);        // 64 lower-case digits
+std::string RandomBytes(std::size_t count);    // from the operating system's CSPRNG
+std::string Sha256(std::string_view data);     // 32 raw bytes
+std::string Sha256Hex(std::string_view data);  // 64 lower-case digits
 std::uint32_t Crc32c(std::string_view data, std::uint32_t seed = 0);  // Castagnoli, RFC 3720
 bool ConstantTimeEqual(std::string_view a, std::string_view b);
 

@@ -1,17 +1,16 @@
 #include "base/files.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <fmt/format.h>
 
 namespace expanse::base {
 namespace {
@@ -94,7 +93,8 @@ Status PwriteFd(int fd, std::string_view data, std::int64_t offset) {
 Status WriteFileAtomically(const std::string& path, std::string_view data, mode_t mode) {
   static std::atomic<unsigned> counter{0};
   const std::string temporary = fmt::format("{}.tmp{}.{}", path, ::getpid(), counter.fetch_add(1));
-  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+  UniqueFd fd(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
   if (!fd.valid()) return FailErrno(errno, "create " + temporary);
   auto written = [&]() -> Status {
     if (::fchmod(fd.get(), mode) != 0) return FailErrno(errno, "chmod");
@@ -114,7 +114,8 @@ Status MakeDirectories(const std::string& path, mode_t mode) {
   for (std::size_t at = 1; at <= path.size(); ++at) {
     if (at != path.size() && path[at] != '/') continue;
     const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) return FailErrno(errno, "mkdir " + part);
+    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST)
+      return FailErrno(errno, "mkdir " + part);
   }
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return FailErrno(errno, path);

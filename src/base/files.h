@@ -1,14 +1,14 @@
 // Files and directories: bounded reads, atomic writes, descriptors that close themselves.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <sys/types.h>
 
 #include "base/result.h"
 
@@ -34,8 +34,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// The whole file, or an error: files.too_large above `limit` bytes. Works on /proc and cgroup files,
-// whose size says nothing. Follows symbolic links.
+// The whole file, or an error: files.too_large above `limit` bytes. Works on /proc and cgroup
+// files, whose size says nothing. Follows symbolic links.
 Result<std::string> ReadFile(const std::string& path, std::size_t limit = 16U << 20);
 // The rest of `fd` from its offset, at most `limit` bytes; files.too_large above it.
 Result<std::string> ReadFd(int fd, std::size_t limit);

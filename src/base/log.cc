@@ -1,12 +1,12 @@
 #include "base/log.h"
 
-#include <cmath>
-#include <cstdio>
-#include <memory>
-
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <cstdio>
+#include <memory>
 
 #include "base/text.h"
 #include "base/time.h"
@@ -32,11 +32,16 @@ spdlog::logger& Logger() {
 
 std::string_view LevelName(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return "debug";
-    case LogLevel::kInfo: return "info";
-    case LogLevel::kWarn: return "warn";
-    case LogLevel::kError: return "error";
-    case LogLevel::kOff: return "off";
+    case LogLevel::kDebug:
+      return "debug";
+    case LogLevel::kInfo:
+      return "info";
+    case LogLevel::kWarn:
+      return "warn";
+    case LogLevel::kError:
+      return "error";
+    case LogLevel::kOff:
+      return "off";
   }
   return "info";
 }
@@ -68,11 +73,13 @@ void ConfigureLog(LogLevel level, LogFormat format) {
 }
 
 Result<LogLevel> ParseLogLevel(std::string_view text) {
-  for (LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarn, LogLevel::kError, LogLevel::kOff}) {
+  for (LogLevel level :
+       {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarn, LogLevel::kError, LogLevel::kOff}) {
     if (LevelName(level) == text) return level;
   }
   return Fail(Code::kInvalidArgument, "log.level",
-              fmt::format("\"{}\" is not a log level; use debug, info, warn, error or off", EscapeForDisplay(text)));
+              fmt::format("\"{}\" is not a log level; use debug, info, warn, error or off",
+                          EscapeForDisplay(text)));
 }
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
@@ -80,15 +87,18 @@ void Log(LogLevel level, std::string_view event, std::initializer_list<LogField>
   const std::string now = FormatRfc3339(SystemClock().Now());
   std::string line;
   if (g_format.load(std::memory_order_relaxed) == LogFormat::kJson) {
-    line = fmt::format(R"({{"time":"{}","level":"{}","event":{})", now, LevelName(level), Quote(event));
+    line = fmt::format(R"({{"time":"{}","level":"{}","event":{})", now, LevelName(level),
+                       Quote(event));
     for (const LogField& field : fields) {
-      line += fmt::format(R"(,"{}":{})", field.key, field.quoted ? Quote(field.value) : field.value);
+      line +=
+          fmt::format(R"(,"{}":{})", field.key, field.quoted ? Quote(field.value) : field.value);
     }
     line += '}';
   } else {
     line = fmt::format("{} {:<5} {}", now, LevelName(level), event);
     for (const LogField& field : fields) {
-      line += fmt::format(" {}={}", field.key, IsBare(field.value) ? field.value : Quote(field.value));
+      line +=
+          fmt::format(" {}={}", field.key, IsBare(field.value) ? field.value : Quote(field.value));
     }
   }
   Logger().log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));

@@ -35,10 +35,18 @@ void ConfigureLog(LogLevel level, LogFormat format);
 Result<LogLevel> ParseLogLevel(std::string_view text);
 
 void Log(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
-inline void LogDebug(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::kDebug, e, f); }
-inline void LogInfo(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::kInfo, e, f); }
-inline void LogWarn(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::kWarn, e, f); }
-inline void LogError(std::string_view e, std::initializer_list<LogField> f = {}) { Log(LogLevel::kError, e, f); }
+inline void LogDebug(std::string_view e, std::initializer_list<LogField> f = {}) {
+  Log(LogLevel::kDebug, e, f);
+}
+inline void LogInfo(std::string_view e, std::initializer_list<LogField> f = {}) {
+  Log(LogLevel::kInfo, e, f);
+}
+inline void LogWarn(std::string_view e, std::initializer_list<LogField> f = {}) {
+  Log(LogLevel::kWarn, e, f);
+}
+inline void LogError(std::string_view e, std::initializer_list<LogField> f = {}) {
+  Log(LogLevel::kError, e, f);
+}
 
 // Lets one event through per period: `if (limit_.Allow()) LogWarn(...)`. Thread-safe.
 class RateLimit {

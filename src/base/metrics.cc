@@ -1,8 +1,8 @@
 #include "base/metrics.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/result.h"
 
@@ -31,13 +31,15 @@ std::string RenderLabels(const MetricLabels& labels, std::string_view extra = {}
   return text.empty() ? "" : "{" + text + "}";
 }
 
-void RenderHeader(std::string& out, std::string_view name, std::string_view help, std::string_view type) {
+void RenderHeader(std::string& out, std::string_view name, std::string_view help,
+                  std::string_view type) {
   out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
 }  // namespace
 
-Histogram::Histogram(std::vector<double> bounds) : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {
+Histogram::Histogram(std::vector<double> bounds)
+    : bounds_(std::move(bounds)), counts_(bounds_.size() + 1) {
   EXPANSE_CHECK(std::is_sorted(bounds_.begin(), bounds_.end()));
 }
 
@@ -47,22 +49,24 @@ void Histogram::Observe(double v) {
   sum_.fetch_add(v, std::memory_order_relaxed);
 }
 
-Counter& MetricRegistry::GetCounter(std::string_view name, std::string_view help, const MetricLabels& labels) {
+Counter& MetricRegistry::GetCounter(std::string_view name, std::string_view help,
+                                    const MetricLabels& labels) {
   std::scoped_lock lock(mutex_);
   auto& family = counters_[std::string(name)];
   family.help = help;
   return family.members[labels];
 }
 
-Gauge& MetricRegistry::GetGauge(std::string_view name, std::string_view help, const MetricLabels& labels) {
+Gauge& MetricRegistry::GetGauge(std::string_view name, std::string_view help,
+                                const MetricLabels& labels) {
   std::scoped_lock lock(mutex_);
   auto& family = gauges_[std::string(name)];
   family.help = help;
   return family.members[labels];
 }
 
-Histogram& MetricRegistry::GetHistogram(std::string_view name, std::string_view help, std::vector<double> bounds,
-                                        const MetricLabels& labels) {
+Histogram& MetricRegistry::GetHistogram(std::string_view name, std::string_view help,
+                                        std::vector<double> bounds, const MetricLabels& labels) {
   std::scoped_lock lock(mutex_);
   auto& family = histograms_[std::string(name)];
   family.help = help;
@@ -92,10 +96,11 @@ std::string MetricRegistry::Render() const {
         total += histogram.bucket(i);
         const std::string bound =
             i == histogram.bounds().size() ? "+Inf" : fmt::format("{}", histogram.bounds()[i]);
-        out += fmt::format("{}_bucket{} {}\n", name, RenderLabels(labels, "le=\"" + bound + "\""), total);
+        out += fmt::format("{}_bucket{} {}\n", name, RenderLabels(labels, "le=\"" + bound + "\""),
+                           total);
       }
-      out += fmt::format("{}_sum{} {}\n{}_count{} {}\n", name, RenderLabels(labels), histogram.sum(), name,
-                         RenderLabels(labels), total);
+      out += fmt::format("{}_sum{} {}\n{}_count{} {}\n", name, RenderLabels(labels),
+                         histogram.sum(), name, RenderLabels(labels), total);
     }
   }
   return out;

@@ -54,7 +54,8 @@ using MetricLabels = std::map<std::string, std::string>;
 // twice for the same name and labels gives the same instrument.
 class MetricRegistry {
  public:
-  Counter& GetCounter(std::string_view name, std::string_view help, const MetricLabels& labels = {});
+  Counter& GetCounter(std::string_view name, std::string_view help,
+                      const MetricLabels& labels = {});
   Gauge& GetGauge(std::string_view name, std::string_view help, const MetricLabels& labels = {});
   Histogram& GetHistogram(std::string_view name, std::string_view help, std::vector<double> bounds,
                           const MetricLabels& labels = {});

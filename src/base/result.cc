@@ -10,10 +10,10 @@ namespace expanse::base {
 namespace {
 
 constexpr std::array<std::string_view, 17> kNames = {
-    "ok",           "canceled",          "unknown",   "invalid_argument",    "deadline_exceeded",
-    "not_found",    "already_exists",    "permission_denied", "resource_exhausted",
-    "failed_precondition", "aborted",    "out_of_range", "unimplemented",    "internal",
-    "unavailable",  "data_loss",         "unauthenticated"};
+    "ok",        "canceled",       "unknown",           "invalid_argument",   "deadline_exceeded",
+    "not_found", "already_exists", "permission_denied", "resource_exhausted", "failed_precondition",
+    "aborted",   "out_of_range",   "unimplemented",     "internal",           "unavailable",
+    "data_loss", "unauthenticated"};
 
 Code CodeFromErrno(int value) {
   switch (value) {

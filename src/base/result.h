@@ -11,7 +11,8 @@
 
 namespace expanse::base {
 
-// Canonical codes; the numbers are those of gRPC and Connect (https://connectrpc.com/docs/protocol).
+// Canonical codes; the numbers are those of gRPC and Connect
+// (https://connectrpc.com/docs/protocol).
 enum class Code : std::uint8_t {
   kCancelled = 1,
   kUnknown = 2,
@@ -73,15 +74,15 @@ using Status = Result<void>;
 #define EXPANSE_CONCAT(a, b) EXPANSE_CONCAT_INNER(a, b)
 
 // Returns the error of `expr` (a Status or Result) from the calling function, if it failed.
-#define EXPANSE_RETURN_IF_ERROR(expr)                            \
-  if (auto EXPANSE_CONCAT(expanse_status_, __LINE__) = (expr);   \
-      !EXPANSE_CONCAT(expanse_status_, __LINE__).has_value())    \
+#define EXPANSE_RETURN_IF_ERROR(expr)                          \
+  if (auto EXPANSE_CONCAT(expanse_status_, __LINE__) = (expr); \
+      !EXPANSE_CONCAT(expanse_status_, __LINE__).has_value())  \
   return std::unexpected(std::move(EXPANSE_CONCAT(expanse_status_, __LINE__)).error())
 
 // EXPANSE_ASSIGN_OR_RETURN(auto x, F()): x = *F(), or returns F()'s error.
 #define EXPANSE_ASSIGN_OR_RETURN(lhs, expr) \
   EXPANSE_ASSIGN_OR_RETURN_INNER(EXPANSE_CONCAT(expanse_result_, __LINE__), lhs, expr)
-#define EXPANSE_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)             \
-  auto tmp = (expr);                                               \
+#define EXPANSE_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)                  \
+  auto tmp = (expr);                                                    \
   if (!tmp.has_value()) return std::unexpected(std::move(tmp).error()); \
   lhs = std::move(*tmp)

@@ -22,7 +22,8 @@ class Backoff {
   std::chrono::milliseconds Next() {
     const auto full = std::min(policy_.most.count(), policy_.first.count() << std::min(tries_, 20));
     if (tries_ < 20) ++tries_;
-    return std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>((full + 1) / 2, full)(random_));
+    return std::chrono::milliseconds(
+        std::uniform_int_distribution<std::int64_t>((full + 1) / 2, full)(random_));
   }
   void Reset() { tries_ = 0; }
   int tries() const { return tries_; }

@@ -29,8 +29,8 @@ struct SettingSpec {
   std::string help;
   std::optional<double> min;  // kInt: value, kDuration: seconds, kBytes: bytes
   std::optional<double> max;
-  bool secret = false;        // never printed; not accepted as a flag
-  std::string environment;    // overrides the derived name where the reference docs fix one
+  bool secret = false;      // never printed; not accepted as a flag
+  std::string environment;  // overrides the derived name where the reference docs fix one
 };
 
 std::string FlagName(const SettingSpec& spec);
@@ -39,15 +39,16 @@ std::string EnvironmentName(const SettingSpec& spec);
 // Where a value came from; for `--print-config` and error messages.
 enum class SettingSource : std::uint8_t { kDefault, kFile, kEnvironment, kFlag };
 
-// An immutable set of checked values. Getters abort on a name or kind that was not declared: that is
-// a bug of ours, not of the user.
+// An immutable set of checked values. Getters abort on a name or kind that was not declared: that
+// is a bug of ours, not of the user.
 class Settings {
  public:
   using Environment = std::map<std::string, std::string>;
 
-  // `file` is a JSON object or empty; `flags` maps setting names to values. Unknown file keys, wrong
-  // kinds and values out of bounds fail with settings.unknown, settings.kind, settings.range, naming
-  // the setting and where the value came from; a secret given as a flag with settings.secret.
+  // `file` is a JSON object or empty; `flags` maps setting names to values. Unknown file keys,
+  // wrong kinds and values out of bounds fail with settings.unknown, settings.kind, settings.range,
+  // naming the setting and where the value came from; a secret given as a flag with
+  // settings.secret.
   static Result<Settings> Load(const std::vector<SettingSpec>& specs, std::string_view file,
                                const Environment& environment,
                                const std::map<std::string, std::string>& flags);

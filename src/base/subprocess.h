@@ -17,15 +17,16 @@
 namespace expanse::base {
 
 struct ProcessOptions {
-  std::vector<std::string> argv;         // argv[0] is an absolute path
-  std::vector<std::string> environment;  // "NAME=value"; the whole environment of the child
-  std::string input;                     // given on standard input, then closed
+  std::vector<std::string> argv;               // argv[0] is an absolute path
+  std::vector<std::string> environment;        // "NAME=value"; the whole environment of the child
+  std::string input;                           // given on standard input, then closed
   std::chrono::milliseconds deadline{10'000};  // SIGTERM at it, SIGKILL two seconds later
-  std::size_t max_output = 8U << 20;     // per stream; the rest is read and dropped
+  std::size_t max_output = 8U << 20;           // per stream; the rest is read and dropped
 };
 
 struct ProcessOutcome {
-  int exit_code = -1;  // -1 when a signal ended it, or when not even SIGKILL did (stuck in the kernel)
+  int exit_code =
+      -1;  // -1 when a signal ended it, or when not even SIGKILL did (stuck in the kernel)
   int signal = 0;
   bool timed_out = false;
   bool truncated = false;
@@ -34,14 +35,15 @@ struct ProcessOutcome {
   std::chrono::microseconds cpu{};  // user + system time it cost
 };
 
-// Blocks until the program ended, at most four seconds past the deadline or a stop (which ends it the
-// same way). It leads a process group of its own; whatever is left of that is killed, and a grandchild
-// that keeps the pipes open is waited for no longer than half a second. Fails only when the program
-// could not be started: subprocess.path for one that is not absolute, or the system's error.
+// Blocks until the program ended, at most four seconds past the deadline or a stop (which ends it
+// the same way). It leads a process group of its own; whatever is left of that is killed, and a
+// grandchild that keeps the pipes open is waited for no longer than half a second. Fails only when
+// the program could not be started: subprocess.path for one that is not absolute, or the system's
+// error.
 Result<ProcessOutcome> RunProcess(const ProcessOptions& options, std::stop_token stop = {});
 
-// A program that keeps writing lines (nvidia-smi --loop). Each line, without its newline and at most
-// `max_line` bytes of it, goes to `on_line` on the reader's own thread.
+// A program that keeps writing lines (nvidia-smi --loop). Each line, without its newline and at
+// most `max_line` bytes of it, goes to `on_line` on the reader's own thread.
 class LineProcess {
  public:
   static Result<std::unique_ptr<LineProcess>> Start(std::vector<std::string> argv,

@@ -1,9 +1,9 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-
-#include <fmt/format.h>
 
 namespace expanse::base {
 namespace {
@@ -45,10 +45,11 @@ bool IsBidiControl(char32_t rune) {
 }
 
 bool IsWide(char32_t r) {
-  return (r >= 0x1100 && r <= 0x115F) || (r >= 0x2E80 && r <= 0xA4CF) || (r >= 0xAC00 && r <= 0xD7A3) ||
-         (r >= 0xF900 && r <= 0xFAFF) || (r >= 0xFE30 && r <= 0xFE4F) || (r >= 0xFF00 && r <= 0xFF60) ||
-         (r >= 0xFFE0 && r <= 0xFFE6) || (r >= 0x1F300 && r <= 0x1F64F) || (r >= 0x1F900 && r <= 0x1F9FF) ||
-         (r >= 0x20000 && r <= 0x3FFFD);
+  return (r >= 0x1100 && r <= 0x115F) || (r >= 0x2E80 && r <= 0xA4CF) ||
+         (r >= 0xAC00 && r <= 0xD7A3) || (r >= 0xF900 && r <= 0xFAFF) ||
+         (r >= 0xFE30 && r <= 0xFE4F) || (r >= 0xFF00 && r <= 0xFF60) ||
+         (r >= 0xFFE0 && r <= 0xFFE6) || (r >= 0x1F300 && r <= 0x1F64F) ||
+         (r >= 0x1F900 && r <= 0x1F9FF) || (r >= 0x20000 && r <= 0x3FFFD);
 }
 
 bool IsZeroWidth(char32_t r) {
@@ -144,10 +145,17 @@ std::string EscapeForDisplay(std::string_view bytes) {
     const auto byte = static_cast<unsigned char>(bytes[at]);
     if (decoded.length == 0 || byte < 0x20 || byte == 0x7F) {
       switch (byte) {
-        case '\n': text += "\\n"; break;
-        case '\r': text += "\\r"; break;
-        case '\t': text += "\\t"; break;
-        default: text += fmt::format("\\x{:02x}", byte);
+        case '\n':
+          text += "\\n";
+          break;
+        case '\r':
+          text += "\\r";
+          break;
+        case '\t':
+          text += "\\t";
+          break;
+        default:
+          text += fmt::format("\\x{:02x}", byte);
       }
       ++at;
     } else if ((decoded.rune >= 0x80 && decoded.rune < 0xA0) || IsBidiControl(decoded.rune) ||

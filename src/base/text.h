@@ -46,6 +46,7 @@ std::size_t DisplayWidth(std::string_view utf8);
 // Damerau-Levenshtein distance, for "did you mean".
 std::size_t EditDistance(std::string_view a, std::string_view b);
 // The candidate nearest to `word` within distance 2, if there is one.
-std::optional<std::string> NearestWord(std::string_view word, const std::vector<std::string>& candidates);
+std::optional<std::string> NearestWord(std::string_view word,
+                                       const std::vector<std::string>& candidates);
 
 }  // namespace expanse::base

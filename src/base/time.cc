@@ -1,12 +1,12 @@
 #include "base/time.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "base/text.h"
 
@@ -127,10 +127,10 @@ std::string FormatRfc3339(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(seconds);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(seconds - day);
-  std::string text = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", int(date.year()),
-                                 unsigned(date.month()), unsigned(date.day()),
-                                 clock.hours().count(), clock.minutes().count(),
-                                 clock.seconds().count());
+  std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", int(date.year()), unsigned(date.month()),
+                  unsigned(date.day()), clock.hours().count(), clock.minutes().count(),
+                  clock.seconds().count());
   if (micros % 1000 != 0) {
     text += fmt::format(".{:06}", micros);
   } else if (micros != 0) {
@@ -181,7 +181,8 @@ Result<WallTime> ParseRfc3339(std::string_view text) {
     if (!hours || !minutes || *hours > 23 || *minutes > 59) {
       return std::unexpected(TimeSyntax(text));
     }
-    offset_minutes = (std::int64_t(*hours) * 60 + std::int64_t(*minutes)) * (zone[0] == '-' ? -1 : 1);
+    offset_minutes =
+        (std::int64_t(*hours) * 60 + std::int64_t(*minutes)) * (zone[0] == '-' ? -1 : 1);
   }
   return WallTime(std::chrono::sys_days(date)) + std::chrono::hours(*hour) +
          std::chrono::minutes(std::int64_t(*minute) - offset_minutes) +

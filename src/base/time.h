@@ -41,8 +41,8 @@ class FakeClock final : public Clock {
   MonoTime Mono() override;
   bool WaitFor(std::stop_token stop, Duration duration) override;
 
-  void Advance(Duration duration);               // both clocks
-  void JumpWall(std::chrono::microseconds by);   // the wall clock alone, as NTP or an operator would
+  void Advance(Duration duration);              // both clocks
+  void JumpWall(std::chrono::microseconds by);  // the wall clock alone, as NTP or an operator would
 
  private:
   std::mutex mutex_;  // guards all below
@@ -63,7 +63,9 @@ Result<std::chrono::milliseconds> ParseDuration(std::string_view text);
 std::string FormatDuration(std::chrono::milliseconds duration);
 
 inline std::int64_t ToMicros(WallTime time) { return time.time_since_epoch().count(); }
-inline WallTime FromMicros(std::int64_t micros) { return WallTime(std::chrono::microseconds(micros)); }
+inline WallTime FromMicros(std::int64_t micros) {
+  return WallTime(std::chrono::microseconds(micros));
+}
 inline double ToSeconds(Duration d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace expanse::base

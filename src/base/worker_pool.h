@@ -1,8 +1,8 @@
 // A fixed number of threads over a bounded queue. Full means no: the caller sheds the load.
 #pragma once
 
-#include <cstddef>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>

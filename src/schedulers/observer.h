@@ -26,7 +26,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual std::string_view name() const = 0;
   virtual base::Status Start() = 0;
-  // Looks once; bounded in time. Emits what is new. Whatever Emit refuses is offered again next time.
+  // Looks once; bounded in time. Emits what is new. Whatever Emit refuses is offered again next
+  // time.
   virtual void Observe(const collect::Tick& tick, EvidenceSink& sink) = 0;
   // What runs now; valid until the next Observe.
   virtual const std::vector<collect::TrackedWorkload>& running() const = 0;

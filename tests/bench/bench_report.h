@@ -1,13 +1,13 @@
 // Output of the benches: a table for people, then one line of JSON for programs.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace expanse::bench {
 
@@ -21,11 +21,12 @@ class Report {
     std::size_t width = 0;
     for (const Row& row : rows_) width = std::max(width, row.figure.size());
     fmt::print("{}\n", name_);
-    for (const Row& row : rows_) fmt::print("  {:<{}}  {:>14.6g} {}\n", row.figure, width, row.value, row.unit);
+    for (const Row& row : rows_)
+      fmt::print("  {:<{}}  {:>14.6g} {}\n", row.figure, width, row.value, row.unit);
     std::string json = fmt::format("{{\"bench\":\"{}\",\"figures\":[", name_);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      json += fmt::format("{}{{\"name\":\"{}\",\"value\":{},\"unit\":\"{}\"}}", i ? "," : "", rows_[i].figure,
-                          rows_[i].value, rows_[i].unit);
+      json += fmt::format("{}{{\"name\":\"{}\",\"value\":{},\"unit\":\"{}\"}}", i ? "," : "",
+                          rows_[i].figure, rows_[i].value, rows_[i].unit);
     }
     fmt::print("{}]}}\n", json);
   }

@@ -87,8 +87,8 @@ void TailRing::Append(std::string_view bytes) {
     error_wanted_ -= more.size();
   }
   const std::size_t limit = options_.tail + options_.context;
-  // It wants what stood in front of these bytes, so it runs before they replace it. Binary output has
-  // no error messages in it.
+  // It wants what stood in front of these bytes, so it runs before they replace it. Binary output
+  // has no error messages in it.
   const bool search = !error_seen_ && total_ < kMaxSearched;
   if (search && bytes.find('\0') == std::string_view::npos) LookForError(bytes);
   if (bytes.size() >= limit) {

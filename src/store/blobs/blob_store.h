@@ -23,7 +23,8 @@ class BlobStore {
   virtual base::Result<std::string> Get(std::string_view name) = 0;
   // Removes blobs for which `referenced` is false and that were put before `before` (so that a blob
   // whose record is still being written stays). Returns how many were removed.
-  virtual base::Result<std::size_t> Sweep(base::WallTime before, const std::function<bool(std::string_view)>& referenced) = 0;
+  virtual base::Result<std::size_t> Sweep(
+      base::WallTime before, const std::function<bool(std::string_view)>& referenced) = 0;
 };
 
 }  // namespace expanse::store

@@ -1,4 +1,5 @@
-// Records of the data plane: executions, log tails' and bundles' manifests, ingest watermarks, health.
+// Records of the data plane: executions, log tails' and bundles' manifests, ingest watermarks,
+// health.
 #pragma once
 
 #include <cstdint>
@@ -54,13 +55,13 @@ struct EvidenceChange {
 };
 
 struct ExecutionFilter {
-  std::string organisation_id;            // always applied
+  std::string organisation_id;  // always applied
   std::optional<evidence::ExecutionStatus> status;
   std::optional<evidence::Outcome> outcome;
-  std::vector<std::string> users;         // any of; empty: all
-  std::string compute_id;                 // empty: all
+  std::vector<std::string> users;  // any of; empty: all
+  std::string compute_id;          // empty: all
   std::optional<evidence::SourceType> source_type;
-  std::string native_id;                  // empty: all
+  std::string native_id;                         // empty: all
   std::optional<base::WallTime> started_after;   // inclusive
   std::optional<base::WallTime> started_before;  // exclusive
 };
@@ -88,29 +89,34 @@ class EvidenceStore {
   virtual ~EvidenceStore() = default;
 
   // The highest sequence of the stream that was applied; 0 for a stream never seen.
-  virtual base::Result<std::uint64_t> Watermark(std::string_view compute_id, std::string_view stream_id) = 0;
+  virtual base::Result<std::uint64_t> Watermark(std::string_view compute_id,
+                                                std::string_view stream_id) = 0;
   // Applies the changes above the stream's watermark in one transaction and returns the new
   // watermark; durable on return. Executions are merged with evidence::Merge. Changes at or below
   // the watermark are skipped: they were applied before.
-  virtual base::Result<std::uint64_t> Apply(std::string_view organisation_id, std::string_view compute_id,
-                                            std::string_view stream_id,
+  virtual base::Result<std::uint64_t> Apply(std::string_view organisation_id,
+                                            std::string_view compute_id, std::string_view stream_id,
                                             std::span<const EvidenceChange> changes) = 0;
 
-  virtual base::Result<ExecutionPage> List(const ExecutionFilter& filter, const std::optional<ExecutionCursor>& after,
+  virtual base::Result<ExecutionPage> List(const ExecutionFilter& filter,
+                                           const std::optional<ExecutionCursor>& after,
                                            std::size_t limit) = 0;
   // Fail with execution.not_found; also for an execution of another organisation.
-  virtual base::Result<evidence::Execution> Get(std::string_view organisation_id, std::string_view execution_id) = 0;
+  virtual base::Result<evidence::Execution> Get(std::string_view organisation_id,
+                                                std::string_view execution_id) = 0;
 
   virtual base::Result<std::vector<LogTailRow>> LogTails(std::string_view execution_id) = 0;
   virtual base::Result<std::optional<BundleRow>> Bundle(std::string_view execution_id) = 0;
 
   virtual base::Status PutHealth(std::string_view organisation_id, std::string_view compute_id,
                                  const evidence::HealthReport& report, base::WallTime now) = 0;
-  virtual base::Result<std::vector<NodeHealth>> Health(std::string_view organisation_id, std::string_view compute_id) = 0;
+  virtual base::Result<std::vector<NodeHealth>> Health(std::string_view organisation_id,
+                                                       std::string_view compute_id) = 0;
 
   // Retention. Removes executions that ended before `before` with all that hangs on them, at most
   // `limit` in one short transaction; returns how many. Call again until 0.
-  virtual base::Result<std::size_t> DropExecutionsBefore(base::WallTime before, std::size_t limit) = 0;
+  virtual base::Result<std::size_t> DropExecutionsBefore(base::WallTime before,
+                                                         std::size_t limit) = 0;
   // Whether any record names this blob.
   virtual base::Result<bool> BlobReferenced(std::string_view blob) = 0;
 };

@@ -70,12 +70,12 @@ struct SeriesQuery {
   std::optional<std::uint32_t> gpu_index;  // absent: every GPU, and series off GPUs
   base::WallTime from{};                   // inclusive
   base::WallTime to{};                     // exclusive
-  std::chrono::seconds interval{0};        // 0: raw points; buckets start at multiples of it since 1970
-  std::size_t max_points = 5000;           // per series; the earliest are kept
+  std::chrono::seconds interval{0};  // 0: raw points; buckets start at multiples of it since 1970
+  std::size_t max_points = 5000;     // per series; the earliest are kept
 };
 
 struct SeriesResult {
-  SeriesInfo info;  // counts and times of the whole series, not of the window
+  SeriesInfo info;              // counts and times of the whole series, not of the window
   std::vector<Bucket> buckets;  // ascending; empty buckets are left out
   bool truncated = false;
 };
@@ -86,15 +86,18 @@ class SeriesStore {
  public:
   virtual ~SeriesStore() = default;
 
-  // The highest sequence of the stream that was taken; 0 for a stream never seen. A batch that is sent
-  // again with other bounds leaves out what is not above it.
-  virtual base::Result<std::uint64_t> Watermark(std::string_view compute_id, std::string_view stream_id) = 0;
+  // The highest sequence of the stream that was taken; 0 for a stream never seen. A batch that is
+  // sent again with other bounds leaves out what is not above it.
+  virtual base::Result<std::uint64_t> Watermark(std::string_view compute_id,
+                                                std::string_view stream_id) = 0;
   // All or nothing, durable on return. False when `mark` (or a later sequence of its stream) was
   // taken before: nothing was changed. Fails with series.too_many when a compute would pass the
   // backend's bound on series per scope.
-  virtual base::Result<bool> Append(const AppendMark& mark, std::span<const SeriesAppend> series) = 0;
+  virtual base::Result<bool> Append(const AppendMark& mark,
+                                    std::span<const SeriesAppend> series) = 0;
   // Series of a scope, sorted by metric, node, gpu index. `source` empty: all.
-  virtual base::Result<std::vector<SeriesInfo>> List(std::string_view compute_id, std::string_view scope,
+  virtual base::Result<std::vector<SeriesInfo>> List(std::string_view compute_id,
+                                                     std::string_view scope,
                                                      std::string_view source) = 0;
   virtual base::Result<std::vector<SeriesResult>> Query(const SeriesQuery& query) = 0;
   // Drops points older than `before`; a series without points is gone. Works in short steps so that
