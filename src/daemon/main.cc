@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/time.h"
+#include "base/version.h"
 #include "collect/cgroup/collector.h"
 #include "collect/gpu/collector.h"
 #include "collect/host/collector.h"
@@ -50,7 +51,7 @@ Commands:
 
 Options:
   --config FILE     The identity that `expanse compute install` wrote. Default: EXPANSE_DAEMON_CONFIG, else
-                    /etc/expanse/config.json for root and ~/.expanse/config.json for others.
+                    ~/.expanse/config.json; for root /etc/expanse/config.json if it exists.
   --print-config    Print every option, its value and where that came from, and exit.
   --max-age TIME    healthcheck: how old the last heartbeat may be (90s).
   -h, --help        Print this.
@@ -117,6 +118,7 @@ sigset_t BlockSignals() {
   sigaddset(&set, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(2), as a full disk is
   return set;
 }
 
@@ -198,15 +200,15 @@ int Run(const Invocation& invocation) {
   auto identity = net::ReadComputeIdentity(path);
   if (!identity) return Complain(identity.error(), kFailure);
   auto planes = ConnectToPlanes(identity->control_plane_url, identity->data_plane_url,
-                                std::string("expanse-daemon/") + EXPANSE_VERSION);
+                                fmt::format("expanse-daemon/{}", base::Version()));
   if (!planes) return Complain(planes.error(), kFailure);
 
   base::SystemClock clock;
   SystemFileIo files;
   DaemonOptions options =
-      OptionsFrom(invocation.settings, EXPANSE_VERSION, invocation.environment, invocation.is_root);
+      OptionsFrom(invocation.settings, base::Version(), invocation.environment, invocation.is_root);
   const evidence::HealthRow privileges = OwnPrivileges(clock.Now());
-  base::LogInfo("daemon.start", {{"version", EXPANSE_VERSION},
+  base::LogInfo("daemon.start", {{"version", base::Version()},
                                  {"compute_id", identity->compute_id},
                                  {"node", options.node},
                                  {"state_dir", options.state_dir},
@@ -266,7 +268,7 @@ int Main(std::vector<std::string> arguments) {
     return 0;
   }
   if (flags->version || command == "version") {
-    fmt::print("expanse-daemon {}\n", EXPANSE_VERSION);
+    fmt::print("expanse-daemon {}\n", base::Version());
     return 0;
   }
   if (flags->words.size() > 1 || (command != "run" && command != "healthcheck")) {

@@ -126,9 +126,13 @@ std::string ComputeIdentityPath(std::string_view flag,
       set != environment.end() && !set->second.empty()) {
     return set->second;
   }
-  if (is_root) return "/etc/expanse/config.json";
   const auto home = environment.find("HOME");
-  return DefaultComputeIdentityPath(home == environment.end() ? "/" : home->second);
+  const std::string own =
+      DefaultComputeIdentityPath(home == environment.end() ? "/" : home->second);
+  // Root's daemon is the machine's; what root installed by hand for a single host is found too.
+  constexpr const char* kMachine = "/etc/expanse/config.json";
+  if (is_root && (base::Exists(kMachine) || !base::Exists(own))) return kMachine;
+  return own;
 }
 
 }  // namespace expanse::net

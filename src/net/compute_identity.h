@@ -44,7 +44,8 @@ base::Status WriteComputeIdentity(const std::string& path, const ComputeIdentity
 std::string DefaultComputeIdentityPath(std::string_view home);
 
 // Where the daemon's identity file is: `flag` if not empty, else EXPANSE_DAEMON_CONFIG of
-// `environment`, else /etc/expanse/config.json for root and ~/.expanse/config.json for others.
+// `environment`, else ~/.expanse/config.json; for root /etc/expanse/config.json comes before that
+// if it exists, or if neither does.
 std::string ComputeIdentityPath(std::string_view flag,
                                 const std::map<std::string, std::string>& environment,
                                 bool is_root);

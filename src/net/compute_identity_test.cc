@@ -67,5 +67,21 @@ TEST(ComputeIdentity, MissingFileIsNotFound) {
   EXPECT_EQ(read.error().reason, "identity.missing");
 }
 
+TEST(ComputeIdentity, IsLookedForWhereTheFlagTheEnvironmentOrTheHomeSays) {
+  const auto home = base::TempDir::Create();
+  ASSERT_TRUE(home.has_value());
+  const std::string own = home->path() + "/.expanse/config.json";
+  const std::map<std::string, std::string> environment = {{"HOME", home->path()}};
+  EXPECT_EQ(ComputeIdentityPath("/x", environment, /*is_root=*/false), "/x");
+  EXPECT_EQ(ComputeIdentityPath("", {{"EXPANSE_DAEMON_CONFIG", "/y"}}, /*is_root=*/true), "/y");
+  EXPECT_EQ(ComputeIdentityPath("", environment, /*is_root=*/false), own);
+  if (base::Exists("/etc/expanse/config.json"))
+    GTEST_SKIP() << "this machine has a daemon of its own";
+  EXPECT_EQ(ComputeIdentityPath("", environment, /*is_root=*/true), "/etc/expanse/config.json");
+  ASSERT_TRUE(base::MakeDirectories(home->path() + "/.expanse").has_value());
+  ASSERT_TRUE(base::WriteFileAtomically(own, "{}", 0600).has_value());
+  EXPECT_EQ(ComputeIdentityPath("", environment, /*is_root=*/true), own);
+}
+
 }  // namespace
 }  // namespace expanse::net

@@ -1,6 +1,7 @@
 // expanse-server: the planes of a deployment, together or apart.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -192,6 +193,10 @@ int Main(int argc, char** argv) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of write(2), as a full disk is
+  // The library complains on stderr about bytes that clients send; our own log says what was
+  // refused.
+  google::protobuf::SetLogHandler(nullptr);
   if (auto done = Run(*std::move(options), signals); !done) return FailWith(done.error());
   return 0;
 }
