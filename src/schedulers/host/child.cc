@@ -23,11 +23,17 @@ struct MonitorMessage {
 // Everything below runs between fork and exec: system calls only, no memory is allocated.
 
 [[noreturn]] void ExecuteCommand(const LaunchSpec& spec, char* const* argv, int report) {
-  for (int fd : spec.join_fds) (void)!::write(fd, "0", 1);
+  for (int fd : spec.join_fds) {
+    if (::write(fd, "0", 1) == 1) continue;
+    const int refused = -errno;  // what exec says is positive
+    (void)!::write(report, &refused, sizeof refused);
+    if (spec.must_join) ::_exit(126);
+  }
   for (int target = 0; target < 3; ++target) {
     const int source = spec.streams[static_cast<std::size_t>(target)];
     if (source >= 0 && ::dup2(source, target) < 0) ::_exit(126);
   }
+  if (spec.ignore_sigchld) ::signal(SIGCHLD, SIG_IGN);
   ::sigprocmask(SIG_SETMASK, &spec.mask, nullptr);
   ::execvp(argv[0], argv);
   const int error = errno;
@@ -118,13 +124,18 @@ base::Result<Child> Child::Launch(const LaunchSpec& spec) {
     child.pid_ = first.pid;
     child.control_ = std::move(control_ours);
   }
-  // Ends at exec (nothing read) or with the error of it.
+  // Ends at exec; before that the errors of joining and of exec.
   int error = 0;
   ssize_t got = 0;
-  do {
-    got = ::read(report_read.get(), &error, sizeof error);
-  } while (got < 0 && errno == EINTR);
-  if (got == static_cast<ssize_t>(sizeof error)) child.exec_error_ = error;
+  while ((got = ::read(report_read.get(), &error, sizeof error)) != 0) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got != static_cast<ssize_t>(sizeof error)) break;
+    (error < 0 ? child.join_error_ : child.exec_error_) = std::abs(error);
+  }
+  if (spec.must_join && child.join_error_ != 0) {
+    if (!child.session_) ::waitpid(child.pid_, nullptr, 0);  // it left before exec
+    return base::FailErrno(child.join_error_, "joining its cgroup");
+  }
   child.stamp_ = StampOf(child.pid_);
   return child;
 }

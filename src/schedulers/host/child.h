@@ -27,9 +27,11 @@ struct LaunchSpec {
   std::vector<std::string> argv;
   // What becomes descriptor 0, 1, 2; -1: left as it is.
   std::array<int, 3> streams{-1, -1, -1};
-  std::vector<int> join_fds;  // see RunCgroup
-  sigset_t mask{};            // to run under
-  int terminal = -1;          // slave of the pseudo-terminal of a session of its own; -1: direct
+  std::vector<int> join_fds;    // see RunCgroup
+  bool must_join = false;       // without all of them the command is not executed
+  sigset_t mask{};              // to run under
+  bool ignore_sigchld = false;  // as we were started; we ourselves must not, or its end is lost
+  int terminal = -1;            // slave of the pseudo-terminal of a session of its own; -1: direct
 };
 
 struct ChildStatus {
@@ -42,13 +44,15 @@ struct ChildStatus {
 // Not thread-safe. SIGCHLD must be blocked before Launch.
 class Child {
  public:
-  // exec's errno, where the program could not be executed, is in exec_error().
+  // exec's errno, where the program could not be executed, is in exec_error(); that of a cgroup
+  // which it could not join in join_error().
   static base::Result<Child> Launch(const LaunchSpec& spec);
 
   pid_t pid() const { return pid_; }
   // Readable when Poll has something (a session only); -1: wait for SIGCHLD instead.
   int event_fd() const { return control_.get(); }
   int exec_error() const { return exec_error_; }
+  int join_error() const { return join_error_; }
   const ProcessStamp& stamp() const { return stamp_; }
 
   // The next thing that happened, if any; never blocks.
@@ -66,6 +70,7 @@ class Child {
   bool ended_ = false;
   base::UniqueFd control_;
   int exec_error_ = 0;
+  int join_error_ = 0;
   ProcessStamp stamp_;
 };
 

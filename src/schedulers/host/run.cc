@@ -79,11 +79,15 @@ class Run {
     PrepareStreams();
     const sigset_t blocked = LoopSignals();
     ::sigprocmask(SIG_BLOCK, &blocked, &launch_.mask);
+    // Where SIGCHLD is ignored the kernel takes the command's end for itself, and nobody hears of
+    // it.
+    launch_.ignore_sigchld = ::signal(SIGCHLD, SIG_DFL) == SIG_IGN;
     auto child = Launch();
     if (!child) {
       ::sigprocmask(SIG_SETMASK, &launch_.mask, nullptr);
       return std::unexpected(std::move(child.error()));
     }
+    if (child->join_error() != 0) LeaveCgroup(child->join_error());
     // Everything that only the record needs comes after the command's start.
     if (cgroup_) reader_.emplace("/", cgroup_->directories(), nullptr);
     recorder_.emplace(SpoolWriter(
@@ -104,12 +108,24 @@ class Run {
     if (cgroup) {
       cgroup_.emplace(std::move(*cgroup));
       launch_.join_fds = cgroup_->join_fds();
+      launch_.must_join = options_.memory_limit.has_value();
       return {};
     }
     if (options_.memory_limit) return std::unexpected(std::move(cgroup.error()));
-    notes_.push_back(fmt::format("no cgroup of its own, figures are of its process tree ({})",
-                                 cgroup.error().message));
+    NoteNoCgroup(cgroup.error().message);
     return {};
+  }
+
+  void NoteNoCgroup(std::string_view why) {
+    notes_.push_back(
+        fmt::format("no cgroup of its own, figures are of its process tree ({})", why));
+  }
+
+  // The command runs outside: figures of the cgroup would say that it used nothing.
+  void LeaveCgroup(int error) {
+    NoteNoCgroup(base::ErrnoError(error, "joining it").message);
+    unused_cgroup_.emplace(std::move(*cgroup_));
+    cgroup_.reset();
   }
 
   // Makes relays as planned; what cannot be made is passed through, with a note.
@@ -326,6 +342,7 @@ class Run {
   LaunchSpec launch_;
   StreamPlan plan_;
   std::optional<RunCgroup> cgroup_;
+  std::optional<RunCgroup> unused_cgroup_;  // could not be joined; removed at the end
   std::optional<collect::CgroupReader> reader_;
   std::uint64_t need_peak_ = 0;
   std::vector<std::unique_ptr<Relay>> relays_;

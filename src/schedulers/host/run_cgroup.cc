@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,6 +101,10 @@ base::Status RunCgroup::Add(const std::string& parent, std::string_view name) {
     return base::FailErrno(error, directory);
   }
   join_fds_.push_back(std::move(fd));
+  // Ours until we have read what was used: another run that begins when our command has just ended
+  // would take it for a leftover, and with it would go the peak and the OOM kills.
+  base::UniqueFd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock.valid() && ::flock(lock.get(), LOCK_SH) == 0) locks_.push_back(std::move(lock));
   return {};
 }
 
@@ -182,6 +187,7 @@ std::vector<pid_t> RunCgroup::Members() const {
 
 void RunCgroup::Remove() {
   join_fds_.clear();
+  locks_.clear();
   for (const std::string& directory : directories_) ::rmdir(directory.c_str());
 }
 
@@ -197,7 +203,9 @@ void RemoveLeftoverCgroups(const std::vector<std::string>& directories, base::Wa
           ::lstat(path.c_str(), &info) != 0)
         continue;
       const base::WallTime made{std::chrono::seconds(info.st_ctim.tv_sec)};
-      if (S_ISDIR(info.st_mode) && now - made > kLeftoverAge) ::rmdir(path.c_str());
+      if (!S_ISDIR(info.st_mode) || now - made <= kLeftoverAge) continue;
+      base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (fd.valid() && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) ::rmdir(path.c_str());
     }
   }
 }

@@ -51,10 +51,11 @@ class RunCgroup {
   base::Status Add(const std::string& parent, std::string_view name);
   std::vector<std::string> directories_;
   std::vector<base::UniqueFd> join_fds_;
+  std::vector<base::UniqueFd> locks_;  // shared locks on directories_
 };
 
-// Removes cgroups of runs that are over, found beside the given ones. Those younger than a minute
-// may be another run's that is about to begin, and stay.
+// Removes cgroups of runs that are over, found beside the given ones. Those that a RunCgroup owns
+// stay, and those younger than a minute, which may be one's that is about to begin.
 void RemoveLeftoverCgroups(const std::vector<std::string>& directories, base::WallTime now);
 
 }  // namespace expanse::schedulers::host

@@ -120,6 +120,13 @@ TEST_F(RunTest, LeavesDescriptorsMaskAndDispositionsAsTheyWere) {
   EXPECT_THAT(expected, HasSubstr("ignored HUP"));
 }
 
+// What starts us may not want to hear of its children (a supervisor, some container inits).
+TEST_F(RunTest, EndsWhereSigchldIsIgnored) {
+  const auto prepare = [] { ::signal(SIGCHLD, SIG_IGN); };
+  EXPECT_EQ(Run({kChild, "exit", "3"}, {}, prepare).code, 3);
+  EXPECT_THAT(Run({kChild, "describe"}, {}, prepare).out, HasSubstr("ignored CHLD"));
+}
+
 TEST_F(RunTest, KeepsClosedOutputClosed) {
   const auto prepare = [] { ::close(1); };
   EXPECT_EQ(Run({kChild, "spew", "10"}, {}, prepare).code, 78);  // EBADF
@@ -309,6 +316,18 @@ TEST_F(CgroupRunTest, MeasuresMemory) {
   EXPECT_EQ(used.oom_kills, 0U);
 }
 
+TEST_F(CgroupRunTest, LeavesTheCgroupsOfOthersThatHaveNotReadThemYet) {
+  const base::WallTime later = base::SystemClock().Now() + std::chrono::hours(1);
+  auto ended = RunCgroup::Create(base::NewUuid(later), std::nullopt).value();
+  auto begins = RunCgroup::Create(base::NewUuid(later), std::nullopt).value();
+  RemoveLeftoverCgroups(begins.directories(), later);
+  for (const std::string& directory : ended.directories()) EXPECT_TRUE(base::Exists(directory));
+  const std::string left = ended.directories().front() + "-left";
+  ASSERT_EQ(::mkdir(left.c_str(), 0755), 0);
+  RemoveLeftoverCgroups(begins.directories(), later);
+  EXPECT_FALSE(base::Exists(left));
+}
+
 TEST_F(CgroupRunTest, CallsItOutOfMemoryWhenTheLimitKills) {
   EXPECT_EQ(Run({kChild, "allocate", "200"}, {"--memory", "50MiB"}).code, 137);
   const evidence::Execution run = Recorded();
@@ -355,6 +374,33 @@ TEST_F(RunTest, SharesADropBoxWithUsersWhoMayNotMakeCgroups) {
   const double own = base::ParseDouble(base::Trim(ran.out)).value();
   EXPECT_NEAR(run.used.cpu_s.value(), own, 0.02);
   EXPECT_FALSE(run.used.oom_kills);
+}
+
+TEST(Child, SaysWhenItsCgroupCouldNotBeJoined) {
+  base::UniqueFd refuses(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  LaunchSpec spec{.argv = {"true"}, .join_fds = {refuses.get()}};
+  auto child = Child::Launch(spec);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->join_error(), EBADF);
+  EXPECT_EQ(child->exec_error(), 0);
+  ::waitpid(child->pid(), nullptr, 0);
+
+  spec.argv = {"no-such-command"};
+  child = Child::Launch(spec);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->join_error(), EBADF);
+  EXPECT_EQ(child->exec_error(), ENOENT);
+  ::waitpid(child->pid(), nullptr, 0);
+}
+
+TEST(Child, ExecutesNothingOutsideACgroupThatItMustJoin) {
+  base::TempDir dir = base::TempDir::Create("child").value();
+  const std::string ran = base::JoinPath(dir.path(), "ran");
+  base::UniqueFd refuses(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  LaunchSpec spec{.argv = {"touch", ran}, .join_fds = {refuses.get()}, .must_join = true};
+  EXPECT_FALSE(Child::Launch(spec));
+  EXPECT_FALSE(base::Exists(ran));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // nothing is left of it
 }
 
 TEST(RunCgroup, IsMadeWhereControllersAreHandedDown) {
