@@ -27,7 +27,12 @@ constexpr seconds kEndPatience{600};
 constexpr seconds kCoarse{2};
 constexpr std::chrono::hours kTemporaryAge{1};
 constexpr std::size_t kMaxState = kMaxSpoolEvent + 64;
+// Runs that are followed, in all and of one user other than root, who shall not keep all others
+// out.
 constexpr std::size_t kMaxRuns = 10'000;
+constexpr std::size_t kMaxRunsOfUser = 2'000;
+constexpr std::size_t kMaxFollowedPath = 512;
+constexpr std::size_t kRunIdLength = 36;
 
 std::string SystemUserName(uid_t uid) {
   std::array<char, 16384> buffer{};
@@ -54,6 +59,31 @@ std::optional<uid_t> RealUid(const std::string& proc, pid_t pid) {
 std::string RootOf(const std::string& proc) {
   return proc == "/proc" ? "/"
                          : proc.substr(0, proc.size() - std::min<std::size_t>(proc.size(), 5));
+}
+
+// What following a run needs of its start. Users write these, and thousands are held in memory: the
+// rest (a command line, labels) is in the store already, where a later record adds to it.
+SpoolEvent ToFollow(const SpoolEvent& start) {
+  SpoolEvent event{.kind = start.kind,
+                   .run_id = start.run_id,
+                   .root = start.root,
+                   .runner = start.runner,
+                   .cgroups = {},
+                   .records = {}};
+  for (const std::string& cgroup : start.cgroups) {
+    if (cgroup.size() <= kMaxFollowedPath) event.cgroups.push_back(cgroup);
+  }
+  for (const evidence::Record& record : start.records) {
+    const auto* seen = std::get_if<evidence::ExecutionObservation>(&record.payload);
+    if (seen == nullptr) continue;
+    evidence::Execution execution;
+    execution.started_at = seen->execution.started_at;
+    event.records = {{.sequence = 1,
+                      .observed_at = record.observed_at,
+                      .payload = evidence::ExecutionObservation{
+                          {evidence::SourceType::kHost, start.run_id}, std::move(execution)}}};
+  }
+  return event;
 }
 
 bool IsBad(const base::Error& error) { return error.reason.starts_with("spool."); }
@@ -137,9 +167,18 @@ void HostObserver::ObserveSpool(Spool& spool, const collect::Tick& tick, Evidenc
                              options_.max_quarantined);
     ++quarantined_;
   }
-  bool complete = names->size() <= options_.max_files;
-  if (!complete) names->resize(options_.max_files);
-  for (const std::string& name : *names) complete = TakeFile(spool, name, tick, sink) && complete;
+  std::erase_if(spool.stuck, [&](const auto& file) {
+    return !std::binary_search(names->begin(), names->end(), file.first);
+  });
+  bool complete = names->size() <= options_.max_files + spool.stuck.size();
+  if (!complete) names->resize(options_.max_files + spool.stuck.size());
+  std::string_view waiting;  // a run of which an event was refused: no later one overtakes it
+  for (const std::string& name : *names) {
+    if (!waiting.empty() && name.starts_with(waiting)) continue;
+    if (TakeFile(spool, name, tick, sink)) continue;
+    complete = false;
+    waiting = std::string_view(name).substr(0, kRunIdLength);
+  }
   // Removing files changed the directory: the look after a busy one finds it quiet.
   const bool quiet = complete && tick.wall - *changed > kCoarse;
   spool.seen_at = quiet && names->empty() ? *changed : base::WallTime{};
@@ -163,12 +202,15 @@ bool HostObserver::TakeFile(Spool& spool, const std::string& name, const collect
     ++quarantined_;
     return true;
   }
+  if (const auto stuck = spool.stuck.find(name);
+      stuck != spool.stuck.end() && stuck->second == spooled->inode)
+    return true;
   if (!TakeEvent(*spooled, tick, sink)) {
     ++refused_;
     return false;
   }
   ++events_;
-  spool.reader->Remove(name, spooled->inode);
+  if (!spool.reader->Remove(name, spooled->inode)) spool.stuck[name] = spooled->inode;
   return true;
 }
 
@@ -195,13 +237,23 @@ bool HostObserver::TakeEvent(const SpooledEvent& spooled, const collect::Tick& t
     // A clock that ran ahead while the event was written must not keep it from the store.
     if (!sink.Emit(std::move(payload), std::min(record.observed_at, tick.wall))) return false;
   }
-  if (event.kind == SpoolKind::kStart && !runs_.contains(key.identity) && runs_.size() < kMaxRuns) {
-    const std::string state = fmt::format("{}\n{}", spooled.owner, EncodeSpoolEvent(event));
+  if (event.kind == SpoolKind::kStart && !runs_.contains(key.identity) &&
+      MayFollow(spooled.owner)) {
+    SpoolEvent start = ToFollow(event);
+    const std::string state = fmt::format("{}\n{}", spooled.owner, EncodeSpoolEvent(start));
     if (!base::WriteFileAtomically(StatePath(key.identity), state, 0600)) return false;
-    Follow(event, spooled.owner);
+    Follow(std::move(start), spooled.owner);
   }
   if (event.kind == SpoolKind::kEnd) Forget(key.identity);
   return true;
+}
+
+bool HostObserver::MayFollow(uid_t owner) const {
+  if (runs_.size() >= kMaxRuns) return false;
+  if (owner == 0 || runs_.size() < kMaxRunsOfUser) return true;
+  const auto own = std::count_if(runs_.begin(), runs_.end(),
+                                 [&](const auto& run) { return run.second.owner == owner; });
+  return static_cast<std::size_t>(own) < kMaxRunsOfUser;
 }
 
 void HostObserver::Follow(SpoolEvent start, uid_t owner) {
@@ -268,8 +320,9 @@ bool HostObserver::FinishLost(const Run& run, const collect::Tick& tick, Evidenc
   execution.outcome = evidence::Outcome::kUnknown;
   execution.native_state = "lost";
   execution.native_reason = "ended, exit code not seen";
-  execution.ended_at = tick.wall;
-  execution.updated_at = tick.wall;
+  // The clock may have been set back meanwhile.
+  execution.ended_at = std::max(tick.wall, execution.started_at.value_or(tick.wall));
+  execution.updated_at = execution.ended_at;
   execution.capture_notes.push_back(
       "expanse run did not write the end; the end is when the daemon missed the command");
   if (!run.cgroups.empty()) {
@@ -350,6 +403,13 @@ std::vector<evidence::HealthRow> HostObserver::health() const {
     row.status = evidence::HealthStatus::kDegraded;
     row.reason = "outbox_refuses";
     row.message = "events wait in the spool because the outbox does not take them";
+  }
+  for (const Spool& spool : spools_) {
+    if (row.status != evidence::HealthStatus::kOk || spool.stuck.empty()) continue;
+    row.status = evidence::HealthStatus::kDegraded;
+    row.reason = "cannot_remove";
+    row.message = fmt::format("{} events of {} were taken but cannot be removed by the daemon",
+                              spool.stuck.size(), spool.directory);
   }
   if (row.status == evidence::HealthStatus::kOk && unreadable_ > 0) {
     row.status = evidence::HealthStatus::kDegraded;

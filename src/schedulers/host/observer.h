@@ -52,6 +52,8 @@ class HostObserver : public Observer {
     std::optional<SpoolReader> reader;
     std::optional<base::Error> error;
     base::WallTime seen_at{};  // directory's time of change at the last complete look
+    // Events that were taken and could not be removed: not to be taken again every second.
+    std::map<std::string, ino_t> stuck;
   };
   // A run whose end has not been seen.
   struct Run {
@@ -62,6 +64,7 @@ class HostObserver : public Observer {
     std::optional<base::MonoTime> gone_since;
   };
 
+  bool MayFollow(uid_t owner) const;
   void ObserveSpool(Spool& spool, const collect::Tick& tick, EvidenceSink& sink);
   // False: the sink refused; the rest waits.
   bool TakeFile(Spool& spool, const std::string& name, const collect::Tick& tick,

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,7 +27,8 @@ using testing::HasSubstr;
 class FakeSink : public EvidenceSink {
  public:
   base::Status Emit(evidence::Payload payload, base::WallTime) override {
-    if (full) return base::Fail(base::Code::kResourceExhausted, "outbox.full", "full");
+    if (full || (refuse_next > 0 && refuse_next-- > 0))
+      return base::Fail(base::Code::kResourceExhausted, "outbox.full", "full");
     payloads.push_back(std::move(payload));
     return {};
   }
@@ -38,8 +41,17 @@ class FakeSink : public EvidenceSink {
     return executions;
   }
   bool full = false;
+  int refuse_next = 0;
   std::vector<evidence::Payload> payloads;
 };
+
+bool SetImmutable(const std::string& path, bool immutable) {
+  base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  int flags = 0;
+  if (!fd.valid() || ::ioctl(fd.get(), FS_IOC_GETFLAGS, &flags) != 0) return false;
+  flags = immutable ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
+  return ::ioctl(fd.get(), FS_IOC_SETFLAGS, &flags) == 0;
+}
 
 class HostObserverTest : public testing::Test {
  protected:
@@ -159,6 +171,55 @@ TEST_F(HostObserverTest, OffersAgainWhatTheSinkRefuses) {
   EXPECT_EQ(Spooled(), 0U);
   EXPECT_EQ(sink_.payloads.size(), 1U);
   EXPECT_EQ(observer.health()[0].status, evidence::HealthStatus::kOk);
+}
+
+TEST_F(HostObserverTest, LetsNoEndOvertakeItsStart) {
+  HostObserver observer = Made();
+  Spool(SpoolKind::kStart);
+  Spool(SpoolKind::kEnd, ExecutionStatus::kSucceeded);
+  sink_.refuse_next = 1;
+  Observe(observer);
+  EXPECT_TRUE(sink_.payloads.empty());
+  for (int i = 0; i < 10; ++i) Observe(observer);
+  ASSERT_EQ(sink_.Executions().size(), 2U);
+  EXPECT_EQ(sink_.Executions()[0].status, ExecutionStatus::kRunning);
+  EXPECT_EQ(sink_.Executions()[1].status, ExecutionStatus::kSucceeded);
+}
+
+TEST_F(HostObserverTest, TakesAnEventOnceThoughItCannotBeRemoved) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a file immutable";
+  HostObserver observer = Made();
+  Spool(SpoolKind::kEnd, ExecutionStatus::kSucceeded);
+  const std::string path = base::JoinPath(spool_, SpoolFileName(run_id_, SpoolKind::kEnd));
+  if (!SetImmutable(path, true)) GTEST_SKIP() << "this file system has no immutable files";
+  for (int i = 0; i < 5; ++i) Observe(observer);
+  EXPECT_EQ(sink_.payloads.size(), 1U);
+  EXPECT_EQ(observer.health()[0].reason, "cannot_remove");
+  ASSERT_TRUE(SetImmutable(path, false));
+  ASSERT_TRUE(base::RemoveFile(path));
+  Observe(observer);
+  EXPECT_EQ(observer.health()[0].status, evidence::HealthStatus::kOk);
+  EXPECT_EQ(sink_.payloads.size(), 1U);
+}
+
+TEST_F(HostObserverTest, HoldsLittleOfWhatUsersWrite) {
+  HostObserver observer = Made();
+  Live(100, 5000, ::geteuid());
+  evidence::Execution execution;
+  execution.started_at = clock_.Now();
+  execution.command = {std::string(100'000, 'x')};
+  SpoolEvent event{.kind = SpoolKind::kStart, .run_id = run_id_, .root = {100, 5000}};
+  event.records.push_back(
+      {.sequence = 1,
+       .observed_at = clock_.Now(),
+       .payload = evidence::ExecutionObservation{{evidence::SourceType::kHost, "x"}, execution}});
+  ASSERT_TRUE(SpoolWriter(spool_, "").Write(event, /*durable=*/false));
+  Observe(observer);
+  EXPECT_EQ(sink_.Executions().at(0).command, execution.command);
+  ASSERT_EQ(observer.running().size(), 1U);
+  EXPECT_EQ(observer.running()[0].started, clock_.Now() - std::chrono::seconds(10));
+  const std::string state = base::JoinPath(dir_.path(), "state/runs/" + Identity());
+  EXPECT_LT(base::ReadFile(state).value().size(), 1'000U);
 }
 
 TEST_F(HostObserverTest, TakesItsRunsUpAgainAfterARestart) {

@@ -21,8 +21,16 @@ namespace {
 constexpr std::array<std::string_view, 5> kSuffixes = {"", ".1-start", ".2-sources", ".3-tail",
                                                        ".4-end"};
 constexpr std::size_t kUuidLength = 36;
-// More than this many names are looked at in one go only by the next Observe.
+// Of each kind; further ones are listed by the next Observe.
 constexpr std::size_t kMaxListed = 20'000;
+
+// Of a file in the directory. A daemon that is neither root nor us could not read 0600. Nobody can
+// list a drop box, and the name has 74 random bits.
+mode_t ModeIn(const struct stat& directory) {
+  const bool readable =
+      directory.st_uid == 0 || directory.st_uid == ::geteuid() || (directory.st_mode & 0044) != 0;
+  return readable ? 0600 : 0644;
+}
 
 base::Status WriteInto(const std::string& directory, const SpoolEvent& event, bool durable) {
   const std::string data = EncodeSpoolEvent(event);
@@ -34,10 +42,7 @@ base::Status WriteInto(const std::string& directory, const SpoolEvent& event, bo
   if (!dir.valid()) return base::FailErrno(errno, directory);
   struct stat info{};
   if (::fstat(dir.get(), &info) != 0) return base::FailErrno(errno, directory);
-  // A daemon that is neither root nor us could not read 0600. Nobody can list a drop box, and the
-  // name has 74 random bits.
-  const mode_t mode =
-      info.st_uid == 0 || info.st_uid == ::geteuid() || (info.st_mode & 0044) != 0 ? 0600 : 0644;
+  const mode_t mode = ModeIn(info);
   const std::string name = SpoolFileName(event.run_id, event.kind);
   const std::string temporary = fmt::format(".{}.{}", name, ::getpid());
   base::UniqueFd file(::openat(dir.get(), temporary.c_str(),
@@ -61,6 +66,10 @@ base::Status WriteInto(const std::string& directory, const SpoolEvent& event, bo
 // Moves one file between directories of possibly different file systems.
 bool MoveFile(const std::string& from, const std::string& to_directory, const std::string& name) {
   const std::string to = base::JoinPath(to_directory, name);
+  struct stat info{};
+  if (::stat(to_directory.c_str(), &info) != 0) return false;
+  const mode_t mode = ModeIn(info);
+  if (mode != 0600 && ::chmod(from.c_str(), mode) != 0) return false;  // our own directory: no link
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno == EEXIST) return ::unlink(from.c_str()) == 0;  // a newer one is there
   if (errno != EXDEV) return false;
@@ -69,10 +78,10 @@ bool MoveFile(const std::string& from, const std::string& to_directory, const st
   const std::string temporary =
       base::JoinPath(to_directory, fmt::format(".{}.{}", name, ::getpid()));
   base::UniqueFd file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!file.valid()) return false;
-  if (!base::WriteFd(file.get(), *data) || ::fdatasync(file.get()) != 0 ||
-      ::rename(temporary.c_str(), to.c_str()) != 0) {
+  if (::fchmod(file.get(), mode) != 0 || !base::WriteFd(file.get(), *data) ||
+      ::fdatasync(file.get()) != 0 || ::rename(temporary.c_str(), to.c_str()) != 0) {
     ::unlink(temporary.c_str());
     return false;
   }
@@ -124,7 +133,8 @@ base::Status SpoolWriter::Write(const SpoolEvent& event, bool durable) {
   base::Status status;
   if (trouble_.empty()) {
     status = WriteInto(directory_, event, durable);
-    if (status) return status;
+    // An event that is too large is so everywhere, and says nothing about the directory.
+    if (status || status.error().reason == "spool.too_large") return status;
     trouble_ = status.error().message;
   } else {
     status = base::Fail(base::Code::kUnavailable, "spool.unwritable", trouble_);
@@ -182,8 +192,9 @@ base::Result<std::vector<std::string>> SpoolReader::List(std::vector<std::string
   while (const dirent* entry = ::readdir(dir)) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (names.size() + strange.size() >= kMaxListed) break;
-    (ParseSpoolFileName(name) ? names : strange).emplace_back(name);
+    // Counted apart: whoever fills the directory with other files must not hide the events in it.
+    auto& kind = ParseSpoolFileName(name) ? names : strange;
+    if (kind.size() < kMaxListed) kind.emplace_back(name);
   }
   ::closedir(dir);
   std::sort(names.begin(), names.end());
@@ -233,11 +244,11 @@ base::Result<SpooledEvent> SpoolReader::Read(const std::string& name, base::Wall
   return SpooledEvent{std::move(event), info.st_uid, info.st_ino};
 }
 
-void SpoolReader::Remove(const std::string& name, ino_t inode) const {
+bool SpoolReader::Remove(const std::string& name, ino_t inode) const {
   struct stat info{};
   if (::fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || info.st_ino != inode)
-    return;
-  ::unlinkat(fd_.get(), name.c_str(), 0);
+    return true;
+  return ::unlinkat(fd_.get(), name.c_str(), 0) == 0 || errno == ENOENT;
 }
 
 void SpoolReader::Quarantine(const std::string& name, const std::string& quarantine,

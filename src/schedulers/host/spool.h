@@ -76,8 +76,8 @@ class SpoolReader {
   // Fails with spool.forged (link, second name, not a regular file, an owner who cannot have
   // written it, run id that is not the name's), spool.too_large, or as DecodeSpoolEvent does.
   base::Result<SpooledEvent> Read(const std::string& name, base::WallTime now) const;
-  // Removes `name` if it is still the file that was read.
-  void Remove(const std::string& name, ino_t inode) const;
+  // Removes `name` if it is still the file that was read. False: it is, and cannot be removed.
+  bool Remove(const std::string& name, ino_t inode) const;
   // Takes a bad file out of the way: into `quarantine` (a directory of ours) while that holds fewer
   // than `limit` files, else it is deleted.
   void Quarantine(const std::string& name, const std::string& quarantine, std::size_t limit) const;

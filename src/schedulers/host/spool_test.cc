@@ -166,6 +166,32 @@ TEST_F(SpoolTest, FallsBackAndMovesOnLater) {
   EXPECT_FALSE(base::Exists(base::JoinPath(fallback, start_)));
 }
 
+TEST_F(SpoolTest, KeepsTheDirectoryWhenOneEventIsTooLarge) {
+  const std::string shared = Path("shared");
+  ASSERT_EQ(::mkdir(shared.c_str(), 0700), 0);
+  SpoolWriter writer(shared, Path("home/spool"));
+  SpoolEvent large = StartEvent(run_id_);
+  large.cgroups = {"/" + std::string(kMaxSpoolEvent, 'x')};
+  EXPECT_EQ(writer.Write(large, /*durable=*/false).error().reason, "spool.too_large");
+  EXPECT_EQ(writer.trouble(), "");
+  EXPECT_TRUE(writer.Write(StartEvent(run_id_), /*durable=*/false));
+  EXPECT_TRUE(base::Exists(base::JoinPath(shared, start_)));
+}
+
+TEST_F(SpoolTest, MovesOnWhatTheDaemonOfAnotherUserCanRead) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to give a directory away";
+  const std::string shared = Path("shared");
+  const std::string fallback = Path("home/spool");
+  ASSERT_TRUE(SpoolWriter("/proc/nowhere", fallback).Write(StartEvent(run_id_), /*durable=*/false));
+  ASSERT_EQ(::mkdir(shared.c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(shared.c_str(), 01733), 0);
+  ASSERT_EQ(::chown(shared.c_str(), 1234, 1234), 0);
+  EXPECT_EQ(SpoolWriter(shared, fallback).MoveLeftovers(10), 1U);
+  struct stat info{};
+  ASSERT_EQ(::stat(base::JoinPath(shared, start_).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0644U);
+}
+
 TEST_F(SpoolTest, SaysWhenNothingTakesIt) {
   SpoolWriter writer("/proc/nowhere", "/proc/nowhere/else");
   EXPECT_FALSE(writer.Write(StartEvent(run_id_), /*durable=*/false));
