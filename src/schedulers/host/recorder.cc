@@ -60,7 +60,8 @@ Recorder::~Recorder() { Finish(std::chrono::milliseconds(0)); }
 
 void Recorder::Post(Job job) {
   const std::scoped_lock lock(state_->mutex);
-  if (state_->waiting.size() >= kMaxWaiting || state_->stop) return;
+  if (state_->stop) return;
+  if (state_->waiting.size() >= kMaxWaiting) state_->waiting.pop_back();
   state_->waiting.push_back(std::move(job));
   state_->changed.notify_all();
 }

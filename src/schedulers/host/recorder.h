@@ -11,8 +11,8 @@
 
 namespace expanse::schedulers::host {
 
-// Thread-safe. Jobs run in order; at most 16 wait, further ones are dropped (they are log tails, of
-// which a later one says more).
+// Thread-safe. Jobs run in order; at most 16 wait. A further one replaces the newest of them, which
+// is a log tail by then: a later one, and the end, say more.
 class Recorder {
  public:
   using Job = std::function<void(SpoolWriter&)>;

@@ -38,6 +38,9 @@ ssize_t OutputEnd::Write(std::string_view data) {
   } else if (reopened_.valid()) {
     put = ::write(reopened_.get(), data.data(), data.size());
   } else {
+    // Asked each time: after one such write there may be no room for the next.
+    struct pollfd room{fd_, POLLOUT, 0};
+    if (::poll(&room, 1, 0) == 0) return 0;
     put = ::write(fd_, data.data(), std::min(data.size(), kSmallWrite));
   }
   if (put >= 0) return put;

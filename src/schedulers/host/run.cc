@@ -243,12 +243,16 @@ class Run {
     });
   }
 
-  // Copies of the tails, to be redacted and written elsewhere.
-  std::vector<NamedTail> Tails() const {
-    std::vector<NamedTail> tails;
-    for (const auto& relay : relays_) tails.push_back({relay->name(), relay->tail()});
-    for (const FileTail& file : files_) tails.push_back({file.name(), file.Read()});
-    return tails;
+  // The tails as of now, to be asked for, redacted and written by the recorder: a file that the
+  // command writes to may lie on a network file system that hangs.
+  std::function<std::vector<NamedTail>()> Tails() const {
+    std::vector<NamedTail> relayed;
+    for (const auto& relay : relays_) relayed.push_back({relay->name(), relay->tail()});
+    return [relayed = std::move(relayed), files = files_] {
+      std::vector<NamedTail> tails = relayed;
+      for (const FileTail& file : files) tails.push_back({file.name(), file.Read()});
+      return tails;
+    };
   }
 
   void OnSecond() {
@@ -256,23 +260,25 @@ class Run {
     const base::MonoTime now = clock_.Mono();
     if (now < next_tail_) return;
     next_tail_ = now + kTailPeriod;
-    std::uint64_t written = 0;
-    std::vector<NamedTail> tails = Tails();
-    for (const NamedTail& tail : tails) written += tail.ring.total_bytes();
-    if (written == last_written_) return;
-    last_written_ = written;
-    recorder_->Post(
-        [this_id = run_id_, tails = std::move(tails), at = clock_.Now()](SpoolWriter& spool) {
-          SpoolEvent event{.kind = SpoolKind::kTail, .run_id = this_id};
-          AddTails(tails, this_id, at, /*final=*/false, event);
-          (void)spool.Write(event, /*durable=*/false);
-        });
+    if (relays_.empty() && files_.empty()) return;
+    recorder_->Post([this_id = run_id_, now_written = Tails(), at = clock_.Now(),
+                     last_written = last_written_](SpoolWriter& spool) {
+      const std::vector<NamedTail> tails = now_written();
+      std::uint64_t written = 0;
+      for (const NamedTail& tail : tails) written += tail.ring.total_bytes();
+      if (written == *last_written) return;
+      *last_written = written;
+      SpoolEvent event{.kind = SpoolKind::kTail, .run_id = this_id};
+      AddTails(tails, this_id, at, /*final=*/false, event);
+      (void)spool.Write(event, /*durable=*/false);
+    });
   }
 
   void SampleMemory() {
     if (!reader_) return;
     if (const auto usage = reader_->Read()) {
       need_peak_ = std::max(need_peak_, usage->memory_need_bytes.value_or(0));
+      cache_peak_ = std::max(cache_peak_, usage->memory_file_bytes.value_or(0));
     }
   }
 
@@ -290,8 +296,11 @@ class Run {
 
   int Finish(const Child& child, const LoopResult& loop) {
     const base::WallTime ended_at = clock_.Now();
-    RunEnd end{
-        .ended_at = ended_at, .usage = loop.end.usage, .cgroup = {}, .need_peak_bytes = need_peak_};
+    RunEnd end{.ended_at = ended_at,
+               .usage = loop.end.usage,
+               .cgroup = {},
+               .need_peak_bytes = need_peak_,
+               .cache_peak_bytes = cache_peak_};
     if (cgroup_) {
       if (auto usage = reader_->Read()) end.cgroup = *usage;
       cgroup_->Remove();
@@ -323,7 +332,7 @@ class Run {
       SpoolEvent event{.kind = SpoolKind::kEnd, .run_id = this_id};
       event.records.push_back(ExecutionRecord(std::move(execution), at));
       RedactExecution(event);
-      AddTails(tails, this_id, at, /*final=*/true, event);
+      AddTails(tails(), this_id, at, /*final=*/true, event);
       (void)spool.Write(event, /*durable=*/true);
     });
     const bool finished = recorder_->Finish(kRecordPatience);
@@ -345,6 +354,7 @@ class Run {
   std::optional<RunCgroup> unused_cgroup_;  // could not be joined; removed at the end
   std::optional<collect::CgroupReader> reader_;
   std::uint64_t need_peak_ = 0;
+  std::uint64_t cache_peak_ = 0;
   std::vector<std::unique_ptr<Relay>> relays_;
   std::vector<FileTail> files_;
   std::vector<OutputTerminal> outputs_;
@@ -357,7 +367,8 @@ class Run {
   // Shared with the recorder's thread, which may outlive us.
   std::shared_ptr<std::string> bundle_hash_ = std::make_shared<std::string>();
   base::MonoTime next_tail_{};
-  std::uint64_t last_written_ = 0;
+  // The recorder's: bytes of output at the last tail.
+  std::shared_ptr<std::uint64_t> last_written_ = std::make_shared<std::uint64_t>(0);
 };
 
 }  // namespace

@@ -94,7 +94,9 @@ evidence::Usage UsageOf(const RunEnd& end) {
     usage.cpu_system_s = cgroup.cpu_system_s;
   }
   if (cgroup.memory_peak_bytes) {
-    const std::uint64_t cache = cgroup.memory_file_bytes.value_or(0);
+    // At the end little may be left of the cache that made the peak: a scratch file is deleted.
+    const std::uint64_t cache =
+        std::max(end.cache_peak_bytes, cgroup.memory_file_bytes.value_or(0));
     const bool mostly_need = cache <= *cgroup.memory_peak_bytes / 50;
     usage.memory_peak_bytes =
         mostly_need ? *cgroup.memory_peak_bytes : std::max(end.need_peak_bytes, rss);

@@ -33,6 +33,7 @@ struct RunEnd {
   struct rusage usage{};                       // of the command and the children it waited for
   std::optional<collect::CgroupUsage> cgroup;  // the last reading, if it had a cgroup
   std::uint64_t need_peak_bytes = 0;           // the most that was sampled there
+  std::uint64_t cache_peak_bytes = 0;          // likewise, of page cache
   Verdict verdict;
 };
 

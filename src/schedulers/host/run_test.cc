@@ -8,11 +8,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "base/crypto.h"
 #include "schedulers/host/child.h"
+#include "schedulers/host/recorder.h"
 #include "schedulers/host/run_cgroup.h"
+#include "schedulers/host/run_record.h"
 #include "schedulers/host/run_testing.h"
 
 namespace expanse::schedulers::host {
@@ -146,6 +150,15 @@ TEST_F(RunTest, SlowsTheCommandWithItsReader) {
   EXPECT_EQ(::kill(started.pid, 0), 0);  // it waits: two pipes and our buffer hold far less
   EXPECT_EQ(ReadUntil(started.out.get()).size(), 8'000'000U);
   EXPECT_EQ(WaitFor(started.pid), 0);
+}
+
+// A pipe that somebody else made (sudo, su) cannot be opened again to write to it without blocking.
+TEST_F(RunTest, HearsSignalsWhileTheReaderOfAForeignPipeSleeps) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
+  Started started = Start(Argv({kChild, "spew", "8000000"}), [] { (void)!::setuid(12345); });
+  std::this_thread::sleep_for(milliseconds(300));
+  ASSERT_EQ(::kill(started.pid, SIGTERM), 0);
+  EXPECT_EQ(WEXITSTATUS(WaitFor(started.pid)), 128 + SIGTERM);
 }
 
 TEST_F(RunTest, WritesToFilesDirectlyAndReadsTheirEnd) {
@@ -374,6 +387,30 @@ TEST_F(RunTest, SharesADropBoxWithUsersWhoMayNotMakeCgroups) {
   const double own = base::ParseDouble(base::Trim(ran.out)).value();
   EXPECT_NEAR(run.used.cpu_s.value(), own, 0.02);
   EXPECT_FALSE(run.used.oom_kills);
+}
+
+TEST(UsageOf, CountsNoCacheThatWasGoneAtTheEnd) {
+  RunEnd end{.cgroup = collect::CgroupUsage{}, .need_peak_bytes = 100 << 20};
+  end.cgroup->memory_peak_bytes = 5'000ULL << 20;
+  end.cgroup->memory_file_bytes = 0;
+  end.cache_peak_bytes = 4'900ULL << 20;
+  EXPECT_EQ(UsageOf(end).memory_peak_bytes, 100U << 20);
+  EXPECT_EQ(UsageOf(end).memory_peak_basis, "sampled");
+  end.cache_peak_bytes = 1 << 20;
+  EXPECT_EQ(UsageOf(end).memory_peak_basis, "cgroup_peak");
+}
+
+TEST(Recorder, TakesTheEndThoughTheDiskHangs) {
+  Recorder recorder(SpoolWriter("/proc/nowhere", ""));
+  std::mutex disk;
+  std::atomic<bool> end = false;
+  disk.lock();
+  recorder.Post([&](SpoolWriter&) { const std::scoped_lock hang(disk); });
+  for (int i = 0; i < 40; ++i) recorder.Post([](SpoolWriter&) {});
+  recorder.Post([&](SpoolWriter&) { end = true; });
+  disk.unlock();
+  EXPECT_TRUE(recorder.Finish(milliseconds(10'000)));
+  EXPECT_TRUE(end);
 }
 
 TEST(Child, SaysWhenItsCgroupCouldNotBeJoined) {
