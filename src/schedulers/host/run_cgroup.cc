@@ -29,6 +29,12 @@ base::Status WriteControl(const std::string& path, std::string_view value) {
   return {};
 }
 
+// One by one: the kernel refuses all of what one write brings when it lacks one of them.
+void HandDownControllers(const std::string& directory) {
+  for (const char* controller : {"+memory", "+cpu", "+pids", "+io"})
+    (void)WriteControl(base::JoinPath(directory, "cgroup.subtree_control"), controller);
+}
+
 std::string ParentOf(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
@@ -83,6 +89,29 @@ std::vector<std::string> V2Parents(const std::string& mount, const std::string& 
   return parents;
 }
 
+bool HasLimits(const std::string& directory) {
+  const auto text = [&](const char* name) {
+    const auto read = base::ReadFile(base::JoinPath(directory, name), 4096);
+    return read ? std::string(base::Trim(*read)) : std::string();
+  };
+  for (const char* name : {"memory.max", "memory.high", "memory.swap.max", "cpu.max"}) {
+    const std::string limit = text(name);
+    if (!limit.empty() && !limit.starts_with("max")) return true;
+  }
+  return !text("cpuset.cpus").empty() || !text("cpuset.mems").empty();
+}
+
+// Whether a process that moves from `own_path` to below `parent` gets rid of a limit.
+bool LeavesLimits(const std::string& mount, const std::string& own_path,
+                  const std::string& parent) {
+  for (std::string path = own_path; path != "/"; path = ParentOf(path)) {
+    const std::string directory = Directory(mount, path);
+    if (directory == parent) return false;
+    if (HasLimits(directory)) return true;
+  }
+  return false;
+}
+
 base::Status RunCgroup::Add(const std::string& parent, std::string_view name) {
   const std::string directory = base::JoinPath(parent, name);
   if (::mkdir(directory.c_str(), 0755) != 0) return base::FailErrno(errno, directory);
@@ -124,12 +153,15 @@ base::Result<RunCgroup> RunCgroup::Create(std::string_view run_id,
     const auto own = OwnPath(memberships, "");
     for (const std::string& parent :
          V2Parents(hierarchy.v2_mount, own.value_or("/"), ::geteuid() == 0)) {
+      if (LeavesLimits(hierarchy.v2_mount, own.value_or("/"), parent)) {
+        last = base::Fail(base::Code::kFailedPrecondition, "cgroup.limits",
+                          "limits of the cgroup that it was started in would not hold in another");
+        continue;
+      }
       if (parent == base::JoinPath(hierarchy.v2_mount, "expanse")) {
-        (void)WriteControl(base::JoinPath(hierarchy.v2_mount, "cgroup.subtree_control"),
-                           "+memory +cpu +pids +io");
+        HandDownControllers(hierarchy.v2_mount);
         ::mkdir(parent.c_str(), 0755);
-        (void)WriteControl(base::JoinPath(parent, "cgroup.subtree_control"),
-                           "+memory +cpu +pids +io");
+        HandDownControllers(parent);
       }
       if (!HasWord(base::JoinPath(parent, "cgroup.subtree_control"), "memory")) continue;
       last = cgroup.Add(parent, name);

@@ -1,6 +1,7 @@
 // A cgroup of its own for one run, where the kernel lets us: v2 beside our own cgroup (whose
-// controllers are delegated there), v1 below our own in each hierarchy that measures something, so
-// that limits of whoever started us keep holding. Formats: cgroups(7).
+// controllers are delegated there), v1 below our own in each hierarchy that measures something.
+// Limits of whoever started us keep holding: where our own v2 cgroup has some, none is made beside
+// it. Formats: cgroups(7).
 #pragma once
 
 #include <sys/types.h>
@@ -24,6 +25,10 @@ inline constexpr std::string_view kRunCgroupPrefix = "expanse-";
 // Directories under which a v2 cgroup may be made for us, best first.
 std::vector<std::string> V2Parents(const std::string& mount, const std::string& own_path,
                                    bool root);
+
+// True if a v2 cgroup limits memory, CPU time or which CPUs are used. Not the number of processes:
+// every service has such a limit (systemd's TasksMax), and it is no reason to go unmeasured.
+bool HasLimits(const std::string& directory);
 
 // Owns the directories: they are removed on destruction unless a process is still in them.
 class RunCgroup {

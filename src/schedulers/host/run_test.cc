@@ -440,6 +440,27 @@ TEST(Child, ExecutesNothingOutsideACgroupThatItMustJoin) {
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // nothing is left of it
 }
 
+TEST(RunCgroup, StaysWithTheLimitsOfWhoStartedIt) {
+  base::TempDir dir = base::TempDir::Create("cgroup").value();
+  const auto put = [&](const char* name, const char* text) {
+    ASSERT_TRUE(base::WriteFileAtomically(base::JoinPath(dir.path(), name), text, 0644));
+  };
+  EXPECT_FALSE(HasLimits(dir.path()));
+  put("memory.max", "max\n");
+  put("cpu.max", "max 100000\n");
+  put("cpuset.cpus", "\n");
+  put("pids.max", "4915\n");
+  EXPECT_FALSE(HasLimits(dir.path()));
+  put("cpu.max", "150000 100000\n");
+  EXPECT_TRUE(HasLimits(dir.path()));
+  put("cpu.max", "max 100000\n");
+  put("memory.max", "1073741824\n");
+  EXPECT_TRUE(HasLimits(dir.path()));
+  put("memory.max", "max\n");
+  put("cpuset.cpus", "0-3\n");
+  EXPECT_TRUE(HasLimits(dir.path()));
+}
+
 TEST(RunCgroup, IsMadeWhereControllersAreHandedDown) {
   EXPECT_EQ(V2Parents("/sys/fs/cgroup", "/user.slice/user-5.slice/session-1.scope", /*root=*/false),
             (Words{"/sys/fs/cgroup/user.slice/user-5.slice"}));
