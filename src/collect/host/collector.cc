@@ -59,6 +59,10 @@ evidence::HealthRow HostCollector::health() const {
   return row;
 }
 
+bool HostCollector::HasDevice(const std::string& interface) const {
+  return base::Exists(base::JoinPath(view_.root, "sys/class/net/" + interface + "/device"));
+}
+
 std::optional<std::string_view> HostCollector::Read(KernelFile& file) {
   const auto text = file.Read(buffer_);
   if (text) return *text;
@@ -162,11 +166,22 @@ void HostCollector::CollectNetwork(const Tick& tick, SampleSink& sink) {
   std::erase_if(interfaces, [&](const InterfaceCounters& one) {
     return !IsPhysicalInterface(one.name) || bonds_.contains(one.name);
   });
+  bool any_hardware = false;
+  for (const InterfaceCounters& one : interfaces) {
+    const auto [known, added] = interfaces_.try_emplace(one.name);
+    if (added) known->second.hardware = HasDevice(one.name);
+    any_hardware |= known->second.hardware;
+  }
   for (const InterfaceCounters& one : interfaces) {
     InterfaceRates& rates = interfaces_[one.name];
-    add(receive, rates.receive.Update(static_cast<double>(one.receive_bytes), tick.mono));
-    add(transmit, rates.transmit.Update(static_cast<double>(one.transmit_bytes), tick.mono));
-    add(errors, rates.errors.Update(static_cast<double>(one.errors), tick.mono));
+    const auto received = rates.receive.Update(static_cast<double>(one.receive_bytes), tick.mono);
+    const auto sent = rates.transmit.Update(static_cast<double>(one.transmit_bytes), tick.mono);
+    const auto failed = rates.errors.Update(static_cast<double>(one.errors), tick.mono);
+    // A container has none with a device: there the names decide alone.
+    if (any_hardware && !rates.hardware) continue;
+    add(receive, received);
+    add(transmit, sent);
+    add(errors, failed);
   }
   std::erase_if(interfaces_, [&](const auto& known) {
     return std::ranges::find(interfaces, known.first, &InterfaceCounters::name) == interfaces.end();

@@ -32,9 +32,11 @@ class HostCollector final : public Collector {
   };
   struct InterfaceRates {
     CounterRate receive, transmit, errors;
+    bool hardware = false;  // has a device; bridges and the like pass on what those carry
   };
 
   std::string Path(std::string_view name) const;
+  bool HasDevice(const std::string& interface) const;
   // The file's text, or nothing after noting what is missing.
   std::optional<std::string_view> Read(KernelFile& file);
   void Point(std::string_view metric, std::optional<double> value, SampleSink& sink);

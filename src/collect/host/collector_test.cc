@@ -94,6 +94,23 @@ TEST(HostCollector, CountsMembersOfABondInsteadOfTheBond) {
   EXPECT_EQ(sink.Value("host-net-receive"), 5.0);
 }
 
+TEST(HostCollector, CountsNoBridgeBesideTheDeviceInIt) {
+  FakeTree tree;
+  WriteHost(tree);
+  tree.Write("sys/class/net/eth0/device/vendor", "0x8086\n");
+  tree.Write("sys/class/net/br0/bridge/bridge_id", "8000.0\n");
+  tree.Write("proc/net/dev",
+             "br0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\neth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+  HostCollector collector({tree.root(), "n1"});
+  RecordingSink sink;
+  collector.Start();
+  collector.Collect(TickAt(0s), {}, sink);
+  tree.Write("proc/net/dev",
+             "br0: 50 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\neth0: 50 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+  collector.Collect(TickAt(10s), {}, sink);
+  EXPECT_EQ(sink.Value("host-net-receive"), 5.0);
+}
+
 TEST(HostCollector, SaysWhatIsMissing) {
   FakeTree tree;
   WriteHost(tree);

@@ -24,6 +24,7 @@ const std::string kHex40 = "3f9a0c5d7e1b2468ace013579bdf02468ace1357";
 std::vector<Sample> Secrets() {
   return {
       {"password=", "hunter2", ""},
+      {"    client-key-data: ", Join("LS0tLS1CRUdJ", "TiBSU0EgUFJJVkFURSBLRVktLS0tLQo="), "\n"},
       {"password = ", "hunter2", " # from vault"},
       {"db_password: ", "s3cr3t!pass", ""},
       {"DB_PASSWD=", "Tr0ub4dor", "&x=1"},

@@ -28,6 +28,8 @@ constexpr SecretRule kRules[] = {
     // The beginning was cut off: base64 lines in front of an END line.
     {"private key remainder", "private key",
      R"(((?:[A-Za-z0-9+/=]{1,128}(?:\r?\n|\\n))+-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----))"},
+    // kubeconfig, Secrets of Kubernetes, CI variables: such a block in base64 ("-----BEGIN ").
+    {"encoded key block", "ls0tls1crudjti", R"((LS0tLS1CRUdJTi[A-Za-z0-9+/=]{8,}))"},
     {"password assignment, quoted", "pass|pwd|secret",
      EXPANSE_PASSWORD_NAME R"(\\?["']?)" EXPANSE_SEPARATOR
                            R"([bru]?\\?"((?:[^"\\\r\n]|\\[^\r\n])+))",

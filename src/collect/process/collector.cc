@@ -11,6 +11,19 @@
 #include "collect/health.h"
 
 namespace expanse::collect {
+namespace {
+
+// A program's name is any bytes that it likes; the planes refuse a batch with a source that is not
+// printable text, and with it all else that was measured of the workload.
+std::string SourceOf(const std::string& program) {
+  std::string source = "process:" + base::ToValidUtf8(program);
+  std::replace_if(
+      source.begin(), source.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return source;
+}
+
+}  // namespace
 
 ProcessCollector::ProcessCollector(HostView view)
     : Collector("process"), view_(std::move(view)), series_("process", view_.node) {}
@@ -97,9 +110,7 @@ void ProcessCollector::EmitTop(const Tick& tick, const TrackedWorkload& workload
   for (const ProgramUsage& program : followed.top.Update(*table_, pids, tick.mono)) {
     auto& series = followed.programs[program.name];
     if (series == nullptr) {
-      // A name is any bytes; a series' source is text.
-      series =
-          std::make_unique<SeriesTable>("process:" + base::ToValidUtf8(program.name), view_.node);
+      series = std::make_unique<SeriesTable>(SourceOf(program.name), view_.node);
     }
     sink.Add(&workload, (*series)["process-cpu"], program.cpu_cores);
     sink.Add(&workload, (*series)["process-memory"], static_cast<double>(program.resident_bytes));

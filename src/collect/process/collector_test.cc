@@ -57,6 +57,20 @@ TEST_F(ProcessCollectorTest, ATickAboutSomeWorkloadsForgetsNoOther) {
   EXPECT_DOUBLE_EQ(sink_.Value("cpu", "a").value_or(-1), 0.5);
 }
 
+TEST_F(ProcessCollectorTest, MakesTextOfTheNamesOfPrograms) {
+  ProcessCollector collector({tree_.root(), "n1", 0});
+  collector.Start();
+  for (int i = 0; i < 2; ++i) {
+    WriteProcess(tree_, {.pid = 100, .name = "a\x1b[1m\xff\x7f", .user = 1000UL * i});
+    sink_.Clear();
+    collector.Collect(TickAt(i * 10s), {Tree("a", 100)}, sink_);
+  }
+  bool found = false;
+  for (const auto& point : sink_.points())
+    found |= point.series.source == "process:a?[1m\uFFFD?" && point.series.metric == "process-cpu";
+  EXPECT_TRUE(found);
+}
+
 TEST_F(ProcessCollectorTest, NamesTheProgramsThatUseMost) {
   WriteProcess(tree_, {.pid = 100, .name = "launcher"});
   WriteProcess(

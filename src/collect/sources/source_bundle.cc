@@ -43,13 +43,19 @@ bool IsInterpreter(std::string_view program) {
 
 // Files whose whole purpose is to hold secrets; their text has no form that redaction could know.
 bool IsSecretFile(std::string_view path) {
-  static constexpr std::string_view kNames[] = {".env",     ".netrc",      ".pgpass", ".npmrc",
-                                                ".pypirc",  "credentials", "id_rsa",  "id_ed25519",
-                                                "id_ecdsa", "id_dsa",      "shadow"};
+  static constexpr std::string_view kNames[] = {
+      ".env",    ".netrc",     ".pgpass",          ".npmrc",       ".pypirc",   "credentials",
+      "id_rsa",  "id_ed25519", "id_ecdsa",         "id_dsa",       "shadow",    "kubeconfig",
+      ".my.cnf", ".htpasswd",  ".git-credentials", ".vault-token", ".dockercfg"};
+  static constexpr std::string_view kDirectories[] = {"/.ssh/", "/.gnupg/", "/.kube/", "/.aws/",
+                                                      "/.docker/"};
   static constexpr std::string_view kEndings[] = {".pem", ".key",  ".p12", ".pfx",
                                                   ".jks", ".kdbx", ".gpg", ".asc"};
   const std::string_view name = BaseName(path);
   if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) return true;
+  if (std::any_of(std::begin(kDirectories), std::end(kDirectories),
+                  [&](auto part) { return path.find(part) != std::string_view::npos; }))
+    return true;
   return name.starts_with(".env.") ||
          std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](auto ending) { return name.ends_with(ending); });
@@ -108,8 +114,9 @@ class Bundler {
                                   std::string_view role, bool wanted) {
     if (name.empty()) return std::nullopt;
     const std::string path = name.front() == '/' ? name : base::JoinPath(directory, name);
-    if (!seen_.insert(Canonical(path)).second) return std::nullopt;
-    if (IsSecretFile(path)) {
+    const std::string real = Canonical(path);
+    if (!seen_.insert(real).second) return std::nullopt;
+    if (IsSecretFile(path) || IsSecretFile(real)) {  // a link may have any name
       if (wanted || base::Exists(path)) Skip(path, "secret_name");
       return std::nullopt;
     }

@@ -105,6 +105,17 @@ TEST_F(SourceBundleTest, SkipsWhatItMustNotTakeWithTheReason) {
                             ".env:secret_name", "nowhere.txt:not_found", "pipe2:not_regular"}));
 }
 
+TEST_F(SourceBundleTest, KnowsSecretFilesByTheirDirectoryAndBehindLinks) {
+  ASSERT_EQ(::mkdir(Path(".kube").c_str(), 0700), 0);
+  Write(".kube/config", "x\n");
+  Write(".env", "A=b\n");
+  ASSERT_EQ(::symlink(".env", Path("settings").c_str()), 0);
+  const auto bundle = CollectSources(Command({"cat", "--kubeconfig=.kube/config", "settings"}));
+  EXPECT_TRUE(bundle.files.empty());
+  ASSERT_EQ(bundle.skipped.size(), 2U);
+  for (const auto& skip : bundle.skipped) EXPECT_EQ(skip.reason, "secret_name") << skip.path;
+}
+
 TEST_F(SourceBundleTest, StaysWithinItsBudget) {
   Words command = {"cat"};
   for (int i = 0; i < 8; ++i) {
