@@ -1,6 +1,7 @@
 // expanse-daemon: reads its options, wires the sources together and waits for a signal.
 #include <fmt/format.h>
 #include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -155,8 +156,26 @@ std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocatio
   return observers;
 }
 
+// Descriptors that one collector may keep open. The usual limit of 1024 is less than two collectors
+// and all else want together, and the outbox must never be the one that gets none.
+std::size_t FilesOfCollector() {
+  constexpr rlim_t kWanted = 4096;
+  constexpr rlim_t kForAllElse = 256;
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (limit.rlim_cur < kWanted) {
+    struct rlimit raised = limit;
+    raised.rlim_cur = std::min(kWanted, limit.rlim_max);
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  const rlim_t left = limit.rlim_cur - std::min(limit.rlim_cur, kForAllElse);
+  return static_cast<std::size_t>(std::min<rlim_t>(left / 2, 512));
+}
+
 std::vector<SamplerSource> MakeSources(const Invocation& invocation, const DaemonOptions& options) {
-  const collect::HostView view{.root = invocation.settings.GetString("root"), .node = options.node};
+  const collect::HostView view{.root = invocation.settings.GetString("root"),
+                               .node = options.node,
+                               .open_files = FilesOfCollector()};
   const std::vector<std::string> disabled = invocation.settings.GetList("collect.disable");
   std::vector<SamplerSource> sources;
   auto add = [&](std::string_view name, auto make, bool in_young_rounds) {

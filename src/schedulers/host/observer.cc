@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -132,6 +133,7 @@ void HostObserver::Observe(const collect::Tick& tick, EvidenceSink& sink) {
   observed_at_ = tick.wall;
   refused_ = 0;
   unreadable_ = 0;
+  behind_ = false;
   for (Spool& spool : spools_) ObserveSpool(spool, tick, sink);
   FollowRuns(tick, sink);
   RebuildRunning();
@@ -171,10 +173,21 @@ void HostObserver::ObserveSpool(Spool& spool, const collect::Tick& tick, Evidenc
     return !std::binary_search(names->begin(), names->end(), file.first);
   });
   bool complete = names->size() <= options_.max_files + spool.stuck.size();
-  if (!complete) names->resize(options_.max_files + spool.stuck.size());
+  if (!complete) {
+    names->resize(options_.max_files + spool.stuck.size());
+    behind_ = true;
+  }
+  // Time that passes, not a Clock's: a backlog on a slow disk must not hold up the samples, which
+  // the same thread takes.
+  const auto until = std::chrono::steady_clock::now() + options_.max_look;
   std::string_view waiting;  // a run of which an event was refused: no later one overtakes it
   for (const std::string& name : *names) {
     if (!waiting.empty() && name.starts_with(waiting)) continue;
+    if (std::chrono::steady_clock::now() >= until) {
+      complete = false;
+      behind_ = true;
+      break;
+    }
     if (TakeFile(spool, name, tick, sink)) continue;
     complete = false;
     waiting = std::string_view(name).substr(0, kRunIdLength);
@@ -297,6 +310,7 @@ void HostObserver::FollowRuns(const collect::Tick& tick, EvidenceSink& sink) {
     }
     if (!run.gone_since) run.gone_since = tick.mono;
     const bool runner_lives = run.start.runner.pid != 0 && IsAlive(run.start.runner, options_.proc);
+    if (behind_) continue;  // its end may be among what waits
     const base::Duration gone = tick.mono - *run.gone_since;
     if (gone < (runner_lives ? base::Duration(kEndPatience) : base::Duration(kEndGrace))) continue;
     if (FinishLost(run, tick, sink)) over.push_back(key);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -26,8 +27,9 @@ struct HostObserverOptions {
   std::string proc = "/proc";
   // Name of a user; null: the system's. For tests.
   std::function<std::string(uid_t)> user_name;
-  std::size_t max_files = 2'000;     // taken by one Observe
-  std::size_t max_quarantined = 64;  // kept for people to look at; more are deleted
+  std::size_t max_files = 2'000;  // taken by one look at a spool, and no more than it can take
+  std::chrono::milliseconds max_look{500};  // in this time: each is synced to the disk
+  std::size_t max_quarantined = 64;         // kept for people to look at; more are deleted
 };
 
 // Not thread-safe. An event is deleted from the spool only after the sink has it; a crash between
@@ -90,6 +92,7 @@ class HostObserver : public Observer {
   std::uint64_t lost_ = 0;        // ends that nobody saw
   std::uint64_t unreadable_ = 0;  // files at the last look
   std::uint64_t refused_ = 0;     // events that the sink did not take at the last look
+  bool behind_ = false;           // the last look left files for the next one
 };
 
 }  // namespace expanse::schedulers::host

@@ -29,6 +29,7 @@ class FakeSink : public EvidenceSink {
   base::Status Emit(evidence::Payload payload, base::WallTime) override {
     if (full || (refuse_next > 0 && refuse_next-- > 0))
       return base::Fail(base::Code::kResourceExhausted, "outbox.full", "full");
+    std::this_thread::sleep_for(takes);
     payloads.push_back(std::move(payload));
     return {};
   }
@@ -42,6 +43,7 @@ class FakeSink : public EvidenceSink {
   }
   bool full = false;
   int refuse_next = 0;
+  std::chrono::milliseconds takes{};
   std::vector<evidence::Payload> payloads;
 };
 
@@ -360,6 +362,48 @@ TEST_F(HostObserverTest, TakesABoundedNumberAtATime) {
   Observe(observer);
   Observe(observer);
   EXPECT_EQ(sink_.payloads.size(), 5U);
+}
+
+TEST_F(HostObserverTest, InventsNoEndWhileOneMayWaitInABacklog) {
+  HostObserverOptions options = Options();
+  options.max_files = 1;
+  HostObserver observer(options);
+  ASSERT_TRUE(observer.Start());
+  Live(100, 5000, ::geteuid());
+  Spool(SpoolKind::kStart);
+  Observe(observer);
+  const std::string run = std::exchange(run_id_, "00000000-0000-7000-8000-000000000000");
+  for (char digit : std::string_view("12345")) {
+    run_id_.back() = digit;
+    Spool(SpoolKind::kEnd, ExecutionStatus::kSucceeded);
+  }
+  run_id_ = run;
+  Spool(SpoolKind::kEnd, ExecutionStatus::kSucceeded);
+  Die(100);
+  for (int i = 0; i < 10; ++i) Observe(observer);
+  EXPECT_EQ(sink_.payloads.size(), 7U);
+  for (const auto& seen : sink_.Executions()) EXPECT_NE(seen.status, ExecutionStatus::kUnknown);
+}
+
+TEST_F(HostObserverTest, LeavesABacklogOnASlowDiskForLater) {
+  HostObserverOptions options = Options();
+  options.max_look = std::chrono::milliseconds(20);
+  HostObserver observer(options);
+  ASSERT_TRUE(observer.Start());
+  for (int i = 0; i < 30; ++i) {
+    run_id_ = base::NewUuid(clock_.Now());
+    Spool(SpoolKind::kEnd, ExecutionStatus::kSucceeded);
+  }
+  sink_.takes = std::chrono::milliseconds(5);
+  Observe(observer);
+  EXPECT_GE(sink_.payloads.size(), 1U);
+  EXPECT_LE(sink_.payloads.size(), 5U);
+  sink_.takes = {};
+  options.max_look = std::chrono::seconds(10);
+  HostObserver later(options);
+  ASSERT_TRUE(later.Start());
+  Observe(later);
+  EXPECT_EQ(sink_.payloads.size(), 30U);
 }
 
 // The real thing: a harness that is killed, its command, and the kernel's /proc.

@@ -125,13 +125,15 @@ std::string PrivateSpoolDirectory() {
 SpoolWriter::SpoolWriter(std::string directory, std::string fallback)
     : directory_(std::move(directory)), fallback_(std::move(fallback)) {
   if (fallback_ == directory_) fallback_.clear();
-  // Its own private directory is made when it is wanted; a shared one is the daemon's to make.
-  if (directory_ == PrivateSpoolDirectory()) (void)base::MakeDirectories(directory_, 0700);
+  own_ = directory_ == PrivateSpoolDirectory();
 }
 
 base::Status SpoolWriter::Write(const SpoolEvent& event, bool durable) {
   base::Status status;
   if (trouble_.empty()) {
+    // Its own private directory is made when it is wanted (not before: a home may hang); a shared
+    // one is the daemon's to make.
+    if (own_) (void)base::MakeDirectories(directory_, 0700);
     status = WriteInto(directory_, event, durable);
     // An event that is too large is so everywhere, and says nothing about the directory.
     if (status || status.error().reason == "spool.too_large") return status;

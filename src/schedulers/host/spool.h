@@ -36,6 +36,7 @@ std::string PrivateSpoolDirectory();
 // which they travel on later. Not thread-safe.
 class SpoolWriter {
  public:
+  // Touches no file.
   SpoolWriter(std::string directory, std::string fallback);
 
   // Replaces the run's event of the same kind. `durable`: fsync before the rename. Fails when
@@ -51,6 +52,7 @@ class SpoolWriter {
  private:
   std::string directory_;
   std::string fallback_;
+  bool own_ = false;  // the first directory is the private one
   std::string trouble_;
 };
 
