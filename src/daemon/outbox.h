@@ -30,6 +30,7 @@ struct OutboxOptions {
   std::string directory;
   std::uint64_t segment_bytes = 8U << 20;  // a segment that reached it is closed
   std::size_t quarantine_files = 8;        // damaged segments kept for people to look at
+  std::size_t refused_files = 64;          // likewise records that the data plane refused
 };
 
 // Records of one stream, ready to be sent.
@@ -77,8 +78,8 @@ class Outbox {
   // Marks everything up to `watermark` of the batch as delivered and deletes segments that are
   // done.
   base::Status Acknowledge(const OutboxBatch& batch, std::uint64_t watermark);
-  // Keeps the batch's records in refused/ for people to look at and counts them; the caller then
-  // acknowledges them.
+  // Keeps the batch's records in refused/ for people to look at, while there are few, and counts
+  // them; the caller then acknowledges them.
   base::Status SetAside(const OutboxBatch& batch, std::string_view why);
   void CountRefused(std::uint64_t records);
 

@@ -208,7 +208,12 @@ base::Result<bool> Outbox::DropOldest() {
 base::Status Outbox::SetAside(const OutboxBatch& batch, std::string_view why) {
   const std::string directory = base::JoinPath(options_.directory, "refused");
   EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(directory, 0700));
+  EXPANSE_ASSIGN_OR_RETURN(const auto held, base::ListDirectory(directory));
+  std::size_t room = options_.refused_files - std::min(options_.refused_files, held.size());
   for (const Frame& frame : batch.frames) {
+    // A plane that refuses everything must not fill the disk; the first ones tell why.
+    if (room == 0) break;
+    --room;
     const std::string name = fmt::format("{}-{}.record", batch.stream_id, frame.sequence);
     EXPANSE_RETURN_IF_ERROR(ReplaceFile(files_, directory, name, frame.payload));
     base::LogError(

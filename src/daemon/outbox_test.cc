@@ -362,6 +362,17 @@ TEST_F(OutboxTest, SetAsideKeepsTheRecordForPeople) {
   EXPECT_EQ(outbox->figures().refused, 1U);
 }
 
+TEST_F(OutboxTest, SetAsideKeepsABoundedNumber) {
+  auto outbox = Open();
+  for (int i = 0; i < 70; ++i) Put(*outbox, fmt::format("poison {}", i));
+  auto batch = outbox->ReadBatch(100'000, 100);
+  ASSERT_EQ(batch->frames.size(), 70U);
+  ASSERT_TRUE(outbox->SetAside(*batch, "refused"));
+  ASSERT_TRUE(outbox->SetAside(*batch, "refused"));
+  EXPECT_EQ(base::ListDirectory(temp_.path() + "/box/refused")->size(), 64U);
+  EXPECT_EQ(outbox->figures().refused, 140U);
+}
+
 // A child appends, reads and acknowledges and tells over a pipe what it was promised:
 // 's' a record that is durable, 'd' a sequence and payload that was delivered.
 struct Promise {
