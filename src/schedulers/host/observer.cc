@@ -254,7 +254,12 @@ bool HostObserver::TakeEvent(const SpooledEvent& spooled, const collect::Tick& t
       MayFollow(spooled.owner)) {
     SpoolEvent start = ToFollow(event);
     const std::string state = fmt::format("{}\n{}", spooled.owner, EncodeSpoolEvent(start));
-    if (!base::WriteFileAtomically(StatePath(key.identity), state, 0600)) return false;
+    // Without it the run is not taken up again after a restart. The start is in the outbox: to
+    // refuse it now would put it there again every second, on a disk that is full.
+    static base::RateLimit limit{seconds(60)};
+    if (auto kept = base::WriteFileAtomically(StatePath(key.identity), state, 0600);
+        !kept && limit.Allow())
+      base::LogWarn("host.run_not_kept", {{"message", kept.error().message}});
     Follow(std::move(start), spooled.owner);
   }
   if (event.kind == SpoolKind::kEnd) Forget(key.identity);

@@ -204,6 +204,16 @@ TEST_F(HostObserverTest, TakesAnEventOnceThoughItCannotBeRemoved) {
   EXPECT_EQ(sink_.payloads.size(), 1U);
 }
 
+TEST_F(HostObserverTest, TakesAStartOnceThoughItsStateCannotBeKept) {
+  HostObserver observer = Made();
+  ASSERT_TRUE(base::RemoveTree(base::JoinPath(dir_.path(), "state/runs")));
+  Live(100, 5000, ::geteuid());
+  Spool(SpoolKind::kStart);
+  for (int i = 0; i < 5; ++i) Observe(observer);
+  EXPECT_EQ(sink_.payloads.size(), 1U);
+  EXPECT_EQ(observer.running().size(), 1U);
+}
+
 TEST_F(HostObserverTest, HoldsLittleOfWhatUsersWrite) {
   HostObserver observer = Made();
   Live(100, 5000, ::geteuid());
