@@ -60,7 +60,9 @@ evidence::HealthRow HostCollector::health() const {
 }
 
 bool HostCollector::HasDevice(const std::string& interface) const {
-  return base::Exists(base::JoinPath(view_.root, "sys/class/net/" + interface + "/device"));
+  const std::string directory = base::JoinPath(view_.root, "sys/class/net/" + interface);
+  // A virtual function behind another device (Azure): that one counts its packets too.
+  return base::Exists(directory + "/device") && !base::Exists(directory + "/master/device");
 }
 
 std::optional<std::string_view> HostCollector::Read(KernelFile& file) {

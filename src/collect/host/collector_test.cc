@@ -1,5 +1,6 @@
 #include "collect/host/collector.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collect/fake_tree_testing.h"
@@ -99,14 +100,21 @@ TEST(HostCollector, CountsNoBridgeBesideTheDeviceInIt) {
   WriteHost(tree);
   tree.Write("sys/class/net/eth0/device/vendor", "0x8086\n");
   tree.Write("sys/class/net/br0/bridge/bridge_id", "8000.0\n");
-  tree.Write("proc/net/dev",
-             "br0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\neth0: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+  // A virtual function whose packets eth0 counts as well.
+  tree.Write("sys/class/net/enP1/device/vendor", "0x15b3\n");
+  tree.Write("sys/class/net/enP1/master/device/vendor", "0x8086\n");
+  const auto counters = [&](int bytes) {
+    std::string text;
+    for (const char* name : {"br0", "enP1", "eth0"})
+      text += fmt::format("{}: {} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", name, bytes);
+    tree.Write("proc/net/dev", text);
+  };
+  counters(0);
   HostCollector collector({tree.root(), "n1"});
   RecordingSink sink;
   collector.Start();
   collector.Collect(TickAt(0s), {}, sink);
-  tree.Write("proc/net/dev",
-             "br0: 50 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\neth0: 50 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");
+  counters(50);
   collector.Collect(TickAt(10s), {}, sink);
   EXPECT_EQ(sink.Value("host-net-receive"), 5.0);
 }
