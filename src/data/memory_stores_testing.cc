@@ -323,7 +323,9 @@ base::Result<std::vector<store::SeriesResult>> MemorySeriesStore::Query(
   return results;
 }
 
-base::Result<std::uint64_t> MemorySeriesStore::DropBefore(base::WallTime before) {
+base::Result<std::uint64_t> MemorySeriesStore::DropBefore(base::WallTime before,
+                                                          const std::stop_token& stop) {
+  if (stop.stop_requested()) return std::uint64_t{0};
   const std::lock_guard lock(mutex_);
   std::uint64_t dropped = 0;
   for (auto& [place, all] : scopes_) {

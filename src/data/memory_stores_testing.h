@@ -74,7 +74,8 @@ class MemorySeriesStore final : public store::SeriesStore {
                                                     std::string_view scope,
                                                     std::string_view source) override;
   base::Result<std::vector<store::SeriesResult>> Query(const store::SeriesQuery& query) override;
-  base::Result<std::uint64_t> DropBefore(base::WallTime before) override;
+  base::Result<std::uint64_t> DropBefore(base::WallTime before,
+                                         const std::stop_token& stop) override;
 
   // How many points were ever handed to Append and taken, equal times included.
   std::uint64_t appended() const { return appended_; }
@@ -169,8 +170,9 @@ class FailingSeriesStore : public store::SeriesStore {
   base::Result<std::vector<store::SeriesResult>> Query(const store::SeriesQuery& query) override {
     return to_.Query(query);
   }
-  base::Result<std::uint64_t> DropBefore(base::WallTime before) override {
-    return to_.DropBefore(before);
+  base::Result<std::uint64_t> DropBefore(base::WallTime before,
+                                         const std::stop_token& stop) override {
+    return to_.DropBefore(before, stop);
   }
 
  private:

@@ -59,7 +59,7 @@ void Retention::Stop() {
 void Retention::RunOnce(std::stop_token stop) {
   const base::WallTime now = clock_.Now();
   DropExecutions(stop, now);
-  if (!stop.stop_requested()) DropSamples(now);
+  if (!stop.stop_requested()) DropSamples(stop, now);
   if (!stop.stop_requested()) SweepBlobs(stop, now);
 }
 
@@ -77,9 +77,9 @@ void Retention::DropExecutions(const std::stop_token& stop, base::WallTime now) 
   }
 }
 
-void Retention::DropSamples(base::WallTime now) {
+void Retention::DropSamples(const std::stop_token& stop, base::WallTime now) {
   if (options_.keep_samples.count() == 0) return;
-  const auto dropped = series_.DropBefore(now - options_.keep_samples);
+  const auto dropped = series_.DropBefore(now - options_.keep_samples, stop);
   if (!dropped) {
     failures_.Add();
     return LogFailure("samples", dropped.error());

@@ -30,7 +30,7 @@ class Retention {
 
  private:
   void DropExecutions(const std::stop_token& stop, base::WallTime now);
-  void DropSamples(base::WallTime now);
+  void DropSamples(const std::stop_token& stop, base::WallTime now);
   void SweepBlobs(const std::stop_token& stop, base::WallTime now);
 
   const DataOptions options_;

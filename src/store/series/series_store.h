@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,8 +102,10 @@ class SeriesStore {
                                                      std::string_view source) = 0;
   virtual base::Result<std::vector<SeriesResult>> Query(const SeriesQuery& query) = 0;
   // Drops points older than `before`; a series without points is gone. Works in short steps so that
-  // appends are never blocked for long. Returns how many points went.
-  virtual base::Result<std::uint64_t> DropBefore(base::WallTime before) = 0;
+  // appends are never blocked for long, and ends early once `stop` is asked for. Returns how many
+  // points went.
+  virtual base::Result<std::uint64_t> DropBefore(base::WallTime before,
+                                                 const std::stop_token& stop) = 0;
 };
 
 }  // namespace expanse::store

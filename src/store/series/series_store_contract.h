@@ -411,7 +411,7 @@ TEST_P(SeriesStoreContract, DropsOldPointsAndThenTheSeries) {
   ASSERT_EQ(Append(Key("other"), {1, 1'999'000'000}, {1, 2}), true);
   std::uint64_t left = 2002;
   for (std::int64_t before : {0, 1, 700, 1024, 1999}) {
-    auto dropped = store_->DropBefore(At(before));
+    auto dropped = store_->DropBefore(At(before), {});
     ASSERT_TRUE(dropped) << dropped.error().message;
     left -= *dropped;
     model.erase(model.begin(), model.lower_bound(before * 1'000'000));
@@ -421,7 +421,11 @@ TEST_P(SeriesStoreContract, DropsOldPointsAndThenTheSeries) {
   ASSERT_EQ(Append(Key(), {2000 * 1'000'000LL}, {5}), true);  // a series that was trimmed goes on
   model[2000 * 1'000'000LL] = 5;
   ExpectHolds(model);
-  EXPECT_EQ(store_->DropBefore(At(5000)), 3U);
+  std::stop_source stopped;
+  stopped.request_stop();
+  EXPECT_EQ(store_->DropBefore(At(5000), stopped.get_token()), 0U);
+  ExpectHolds(model);
+  EXPECT_EQ(store_->DropBefore(At(5000), {}), 3U);
   EXPECT_TRUE(store_->List("c1", "exec-1", "")->empty());
   EXPECT_EQ(Append(Key(), {1}, {1}), true);
   ExpectHolds({{1, 1}});

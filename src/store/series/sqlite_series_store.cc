@@ -84,10 +84,11 @@ base::Result<std::vector<SeriesResult>> SqliteSeriesStore::Query(const SeriesQue
       [&](sql::Transaction& tx) { return series::QuerySeries(tx, query); });
 }
 
-base::Result<std::uint64_t> SqliteSeriesStore::DropBefore(base::WallTime before) {
+base::Result<std::uint64_t> SqliteSeriesStore::DropBefore(base::WallTime before,
+                                                          const std::stop_token& stop) {
   series::RetentionPass pass(base::ToMicros(before));
   std::uint64_t dropped = 0;
-  while (true) {
+  while (!stop.stop_requested()) {
     auto step = impl_->database->WithWrite(
         [&](sql::Transaction& tx) -> base::Result<series::RetentionPass::Progress> {
           auto progress = pass.Step(tx);
@@ -96,8 +97,9 @@ base::Result<std::uint64_t> SqliteSeriesStore::DropBefore(base::WallTime before)
         });
     if (!step) return std::unexpected(std::move(step).error());
     dropped += step->dropped;
-    if (step->done) return dropped;
+    if (step->done) break;
   }
+  return dropped;
 }
 
 }  // namespace expanse::store

@@ -34,7 +34,8 @@ class SqliteSeriesStore final : public SeriesStore {
   base::Result<std::vector<SeriesInfo>> List(std::string_view compute_id, std::string_view scope,
                                              std::string_view source) override;
   base::Result<std::vector<SeriesResult>> Query(const SeriesQuery& query) override;
-  base::Result<std::uint64_t> DropBefore(base::WallTime before) override;
+  base::Result<std::uint64_t> DropBefore(base::WallTime before,
+                                         const std::stop_token& stop) override;
 
  private:
   struct Impl;

@@ -109,8 +109,9 @@ TEST_F(SqliteSeriesStoreTest, ADamagedChunkFailsOnlyTheWindowsThatTouchIt) {
   EXPECT_EQ(after->at(0).buckets.size(), 601U);
   EXPECT_EQ(Query(*store, 0, 100, "other")->at(0).buckets.size(), 10U);
   // Retention takes the damaged chunk once all of it is old.
-  EXPECT_EQ(store->DropBefore(base::WallTime(std::chrono::seconds(100))), 10U);  // "other" alone
-  EXPECT_EQ(store->DropBefore(base::WallTime(std::chrono::seconds(600))), 599U);
+  EXPECT_EQ(store->DropBefore(base::WallTime(std::chrono::seconds(100)), {}),
+            10U);  // "other" alone
+  EXPECT_EQ(store->DropBefore(base::WallTime(std::chrono::seconds(600)), {}), 599U);
   EXPECT_EQ(Query(*store, 0, 2000)->at(0).buckets.size(), 601U);
 }
 
@@ -204,7 +205,7 @@ TEST_F(SqliteSeriesStoreTest, TwoStoresOnOneFileSeeEachOther) {
   auto two = Open();
   for (std::uint64_t n = 1; n <= 700; ++n) ASSERT_EQ(Append(n % 3 ? *one : *two, n), true);
   ExpectPoints(*one, 700, 700);
-  ASSERT_EQ(one->DropBefore(base::WallTime(std::chrono::seconds(10'000))), 700U);
+  ASSERT_EQ(one->DropBefore(base::WallTime(std::chrono::seconds(10'000)), {}), 700U);
   ASSERT_EQ(Append(*two, 701), true);
   EXPECT_EQ(Query(*one, 0, 1000)->at(0).buckets.size(), 1U);
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 
 #include "base/files.h"
 #include "store/sql/connection.h"
@@ -50,13 +51,10 @@ class Database::Impl {
 
   base::Result<std::unique_ptr<Connection>> Take(Mode mode) {
     std::unique_lock lock(mutex_);
-    const bool turn = returned_.wait_for(lock, options_.busy_timeout, [&] {
-      return mode == Mode::kWrite ? writer_ != nullptr
-                                  : !idle_.empty() || readers_ < options_.readers;
-    });
-    if (!turn)
-      return base::Fail(base::Code::kUnavailable, "store.busy", "the store is busy; try again");
-    if (mode == Mode::kWrite) return std::move(writer_);
+    if (mode == Mode::kWrite) return TakeWriter(lock);
+    const bool turn = returned_.wait_for(
+        lock, options_.busy_timeout, [&] { return !idle_.empty() || readers_ < options_.readers; });
+    if (!turn) return Busy();
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
@@ -88,10 +86,30 @@ class Database::Impl {
   int version() const { return version_; }
 
  private:
+  static std::unexpected<base::Error> Busy() {
+    return base::Fail(base::Code::kUnavailable, "store.busy", "the store is busy; try again");
+  }
+
+  // In the order of asking: who writes in a loop (retention) would otherwise have the connection
+  // back before a thread that waits for it has woken up.
+  base::Result<std::unique_ptr<Connection>> TakeWriter(std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t ticket = next_ticket_++;
+    waiting_writers_.insert(ticket);
+    const bool turn = returned_.wait_for(lock, options_.busy_timeout, [&] {
+      return writer_ != nullptr && *waiting_writers_.begin() == ticket;
+    });
+    waiting_writers_.erase(ticket);
+    if (turn) return std::move(writer_);
+    returned_.notify_all();  // the next in line may have waited for this one
+    return Busy();
+  }
+
   const DatabaseOptions options_;
   std::mutex mutex_;  // guards what follows; never held over I/O
   std::condition_variable returned_;
   std::unique_ptr<Connection> writer_;  // null while lent
+  std::uint64_t next_ticket_ = 0;
+  std::set<std::uint64_t> waiting_writers_;  // tickets, the oldest first
   std::vector<std::unique_ptr<Connection>> idle_;
   std::size_t readers_ = 0;  // made, lent or idle
   const int version_;

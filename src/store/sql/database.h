@@ -98,8 +98,8 @@ struct DatabaseOptions {
   std::chrono::milliseconds busy_timeout{10'000};
 };
 
-// Thread-safe. One transaction writes at a time; readers see the last commit and wait for no
-// writer. Destroy only after the last call has returned.
+// Thread-safe. One transaction writes at a time, in the order in which they asked; readers see the
+// last commit and wait for no writer. Destroy only after the last call has returned.
 class Database {
  public:
   // Opens or creates the file and brings its schema to the last of `migrations`. Two processes may

@@ -302,6 +302,34 @@ TEST_F(DatabaseTest, OpenersAtOnceMigrateOnce) {
   for (const std::string& error : errors) EXPECT_EQ(error, "");
 }
 
+TEST_F(DatabaseTest, AWriterInALoopDoesNotKeepOthersWaiting) {
+  auto database = Open(Schema());
+  ASSERT_TRUE(database);
+  std::atomic<bool> stop = false;
+  std::atomic<int> turns = 0;
+  std::thread loop([&] {  // as retention does: one short transaction after the other
+    while (!stop) {
+      ASSERT_TRUE((*database)->WithWrite([](Transaction&) -> base::Status {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return {};
+      }));
+      ++turns;
+    }
+  });
+  while (turns == 0) std::this_thread::yield();
+  for (int i = 0; i < 20; ++i) {
+    int began = 0;
+    const int asked = turns;
+    ASSERT_TRUE((*database)->WithWrite([&](Transaction&) -> base::Status {
+      began = turns;
+      return {};
+    }));
+    EXPECT_LE(began - asked, 2);  // the one at work, and one that was before us
+  }
+  stop = true;
+  loop.join();
+}
+
 TEST_F(DatabaseTest, ManyReadersAndWritersAtOnce) {
   auto database = Database::Open({.path = path(), .readers = 2}, Schema());
   ASSERT_TRUE(database);
