@@ -299,6 +299,7 @@ base::Result<std::vector<store::SeriesResult>> MemorySeriesStore::Query(
     if (!query.metric.empty() && series.key.metric != query.metric) continue;
     if (!query.source.empty() && series.key.source != query.source) continue;
     if (query.gpu_index && series.key.gpu_index != query.gpu_index) continue;
+    if (!store::OfNodes(query.nodes, series.key.node)) continue;
     store::SeriesResult result{.info = series.Info()};
     std::map<base::WallTime, std::vector<double>> buckets;
     for (auto at = series.points.lower_bound(query.from);

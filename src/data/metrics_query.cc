@@ -120,7 +120,7 @@ base::Result<std::size_t> CountSeries(store::SeriesStore& series, const store::S
                            series.List(query.compute_id, query.scope, query.source));
   return static_cast<std::size_t>(
       std::count_if(infos.begin(), infos.end(), [&](const store::SeriesInfo& info) {
-        return info.key.metric == query.metric &&
+        return info.key.metric == query.metric && store::OfNodes(query.nodes, info.key.node) &&
                (!query.gpu_index || info.key.gpu_index == query.gpu_index);
       }));
 }
@@ -169,6 +169,7 @@ base::Result<v1::QueryMetricResponse> MetricsQuery::QueryMetric(
                            .metric = request.metric(),
                            .source = request.source(),
                            .gpu_index = std::nullopt,
+                           .nodes = {},
                            .from = window.from,
                            .to = window.to};
   if (request.has_gpu_index()) query.gpu_index = request.gpu_index();
@@ -180,6 +181,7 @@ base::Result<v1::QueryMetricResponse> MetricsQuery::QueryMetric(
   if (count == 0 && request.allow_fallback()) {
     fallback = true;
     query.scope.clear();
+    query.nodes = execution.nodes;  // the compute may have others, which the run never touched
     EXPANSE_ASSIGN_OR_RETURN(count, CountSeries(series_, query));
   }
   // The asked-for window may lie outside the run's life.
@@ -187,15 +189,8 @@ base::Result<v1::QueryMetricResponse> MetricsQuery::QueryMetric(
   const std::size_t wanted = request.max_points() == 0 ? kDefaultPoints : request.max_points();
   query.max_points = std::clamp<std::size_t>(options_.max_response_points / count, 1, wanted);
   EXPANSE_ASSIGN_OR_RETURN(const std::vector<store::SeriesResult> results, series_.Query(query));
-  for (const store::SeriesResult& result : results) {
-    // The compute may have nodes that the run never touched.
-    const auto& nodes = execution.nodes;
-    if (fallback && !nodes.empty() && !result.info.key.node.empty() &&
-        std::find(nodes.begin(), nodes.end(), result.info.key.node) == nodes.end()) {
-      continue;
-    }
+  for (const store::SeriesResult& result : results)
     PutSeries(result, request.aggregation(), fallback, response.add_series());
-  }
   return response;
 }
 

@@ -315,6 +315,25 @@ TEST_P(MetricsQueryTest, WidensToNoNodeThatTheRunWasNotOn) {
   EXPECT_EQ(response.series(0).info().node(), "n2");
 }
 
+TEST_P(MetricsQueryTest, SharesTheBoundOnPointsOnlyAmongTheNodesOfTheRun) {
+  std::vector<evidence::Record> records = {
+      RunRecord(0, now_, "r1", [](Execution* e) { e->nodes = {"n0"}; })};
+  for (int node = 0; node < 4; ++node) {
+    evidence::SampleBatch batch = Ramp("", 8);
+    batch.columns.front().node = "n" + std::to_string(node);
+    records.push_back({.sequence = 0, .observed_at = now_, .payload = batch});
+  }
+  Put(records);
+  MetricsQuery bounded({.max_response_points = 8}, *stores_.records, *stores_.series);
+  auto request = Request();
+  request.set_allow_fallback(true);
+  const auto response = bounded.QueryMetric(UserCall(), request);
+  ASSERT_TRUE(response) << response.error().message;
+  ASSERT_EQ(response->series_size(), 1);
+  EXPECT_FALSE(response->series(0).truncated());
+  EXPECT_EQ(response->series(0).points_size(), 8);
+}
+
 TEST_P(MetricsQueryTest, GivesNoSeriesForAnUnknownMetric) {
   PutRun(Ramp("r1", 2));
   auto request = Request("no-such-metric");

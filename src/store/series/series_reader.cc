@@ -194,6 +194,7 @@ base::Result<std::vector<SeriesResult>> QuerySeries(sql::Transaction& tx,
   std::vector<SeriesResult> results;
   results.reserve(rows.size());
   for (SeriesRow& row : rows) {
+    if (!OfNodes(query.nodes, row.info.key.node)) continue;
     EXPANSE_ASSIGN_OR_RETURN(auto result, ReadWindow(tx, query, std::move(row)));
     results.push_back(std::move(result));
   }

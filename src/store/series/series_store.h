@@ -1,6 +1,7 @@
 // Metric series: points in time order, appended as columns, read by window, aggregated exactly.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -69,11 +70,18 @@ struct SeriesQuery {
   std::string metric;                      // empty: every metric
   std::string source;                      // empty: every source
   std::optional<std::uint32_t> gpu_index;  // absent: every GPU, and series off GPUs
+  std::vector<std::string> nodes;          // series of other nodes are left out; empty: every node
   base::WallTime from{};                   // inclusive
   base::WallTime to{};                     // exclusive
   std::chrono::seconds interval{0};  // 0: raw points; buckets start at multiples of it since 1970
   std::size_t max_points = 5000;     // per series; the earliest are kept
 };
+
+// Whether a query for these nodes takes a series of this node ("": a series of no node).
+inline bool OfNodes(const std::vector<std::string>& nodes, const std::string& node) {
+  return nodes.empty() || node.empty() ||
+         std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
 
 struct SeriesResult {
   SeriesInfo info;              // counts and times of the whole series, not of the window
