@@ -21,6 +21,7 @@ namespace {
 using base::Code;
 
 constexpr std::string_view kTooManySeries = "series.too_many";
+constexpr std::string_view kForeign = "execution.foreign";
 
 // A store that cannot take the batch now. What exactly was wrong is for our log, not for the
 // sender.
@@ -339,8 +340,29 @@ base::Status Ingest::ApplyRecords(Batch* batch) {
   }
   auto watermark =
       records_.Apply(batch->organisation_id, batch->compute_id, batch->stream_id, batch->changes);
+  if (!watermark && watermark.error().reason == kForeign) return ApplyOneByOne(batch);
   if (!watermark) return StoreFailed("records", watermark.error());
   batch->watermark = *watermark;
+  return {};
+}
+
+// Finds the records of executions that are not this compute's and takes the others. No later try
+// would end otherwise, so the stream must not wait for it.
+base::Status Ingest::ApplyOneByOne(Batch* batch) {
+  for (store::EvidenceChange& change : batch->changes) {
+    const auto apply = [&] {
+      return records_.Apply(batch->organisation_id, batch->compute_id, batch->stream_id,
+                            {&change, 1});
+    };
+    auto watermark = apply();
+    if (!watermark && watermark.error().reason == kForeign) {
+      batch->rejected.emplace_back(change.sequence, std::move(watermark).error());
+      change = {.sequence = change.sequence};
+      watermark = apply();
+    }
+    if (!watermark) return StoreFailed("records", watermark.error());
+    batch->watermark = *watermark;
+  }
   return {};
 }
 

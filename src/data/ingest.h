@@ -59,6 +59,7 @@ class Ingest {
   base::Status AppendKnown(std::uint64_t sequence, const evidence::SampleBatch& samples,
                            Batch* batch);
   base::Status ApplyRecords(Batch* batch);
+  base::Status ApplyOneByOne(Batch* batch);
 
   const DataOptions options_;
   store::EvidenceStore& records_;

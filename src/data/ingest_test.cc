@@ -214,6 +214,26 @@ TEST_P(IngestTest, MovesTheWatermarkPastABatchOfNothingButBadRecords) {
   EXPECT_EQ(response->rejected_size(), 2);
 }
 
+TEST_P(IngestTest, RejectsWhatBelongsToAnotherComputeAndGoesOn) {
+  evidence::Execution theirs;
+  theirs.native_id = "theirs";
+  const store::EvidenceChange known{.sequence = 1,
+                                    .execution_id = IdOf("r2"),
+                                    .source_type = evidence::SourceType::kHost,
+                                    .execution = theirs};
+  ASSERT_TRUE(stores_.records->Apply("org-2", "compute-z", "stream", {&known, 1}));
+  const std::vector<evidence::Record> batch = {RunRecord(1, now_, "r1"), RunRecord(2, now_, "r2"),
+                                               RunRecord(3, now_, "r3")};
+  const auto response = Send(batch);
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->watermark(), 3U);
+  ASSERT_EQ(response->rejected_size(), 1);
+  EXPECT_EQ(response->rejected(0).sequence(), 2U);
+  EXPECT_EQ(response->rejected(0).reason(), "execution.foreign");
+  EXPECT_EQ(Executions(), 2U);
+  EXPECT_EQ(stores_.records->Get("org-2", IdOf("r2"))->native_id, "theirs");
+}
+
 TEST_P(IngestTest, RefusesSequencesThatAreNone) {
   v1::IngestRequest request =
       RequestOf({RunRecord(1, now_, "r1"), RunRecord(1, now_, "r2"), RunRecord(1, now_, "r3")});
