@@ -163,7 +163,10 @@ Execution Merge(Execution known, const Execution& seen) {
   TakeNonEmpty(known.working_directory, seen.working_directory);
   TakeNonEmpty(known.command, seen.command);
   TakeNonEmpty(known.nodes, seen.nodes);
-  for (const auto& [key, value] : seen.labels) known.labels[key] = value;
+  // Observations are bounded each; labels alone add up, and a producer could grow them for ever.
+  for (const auto& [key, value] : seen.labels) {
+    if (known.labels.size() < kMaxLabels || known.labels.contains(key)) known.labels[key] = value;
+  }
   Take(known.submitted_at, seen.submitted_at);
   MergeResources(known.requested, seen.requested);
   TakeNonEmpty(known.stdout_path, seen.stdout_path);

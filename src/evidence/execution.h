@@ -78,6 +78,9 @@ struct ExecutionKey {
 // identity, so that every part of the system derives the same one without a look-up.
 std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key);
 
+// Of one execution, however many observations it was merged from.
+inline constexpr std::size_t kMaxLabels = 128;
+
 struct Execution {
   std::string execution_id;
   std::string compute_id;
@@ -124,7 +127,8 @@ struct Execution {
 // What is known after a further observation: fields that `seen` sets replace those of `known`,
 // absent ones leave them. Observations may arrive late: within one restart count a run never goes
 // back (terminal to running, running to queued), and what an earlier run of the submission says
-// about its state, times and usage is dropped. A higher restart count starts those over.
+// about its state, times and usage is dropped. A higher restart count starts those over. Labels
+// beyond kMaxLabels are left out.
 Execution Merge(Execution known, const Execution& seen);
 
 }  // namespace expanse::evidence

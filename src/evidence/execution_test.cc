@@ -93,6 +93,21 @@ TEST(Merge, TakesWhatIsSetAndKeepsTheRest) {
   EXPECT_EQ(merged.status, ExecutionStatus::kRunning);
 }
 
+TEST(Merge, HoldsLabelsToTheirBoundHoweverManyObservationsComeTogether) {
+  Execution known;
+  for (int i = 0; i < 10; ++i) {
+    Execution seen;
+    for (int j = 0; j < 50; ++j) seen.labels["k" + std::to_string(50 * i + j)] = "v";
+    known = Merge(std::move(known), seen);
+  }
+  EXPECT_EQ(known.labels.size(), kMaxLabels);
+  Execution seen;
+  seen.labels = {{"k0", "new"}, {"another", "v"}};
+  known = Merge(std::move(known), seen);
+  EXPECT_EQ(known.labels.at("k0"), "new");
+  EXPECT_FALSE(known.labels.contains("another"));
+}
+
 TEST(Merge, IsIdempotent) {
   Execution seen = Seen(ExecutionStatus::kFailed, 1);
   seen.exit_code = 3;

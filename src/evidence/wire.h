@@ -25,7 +25,7 @@ struct WireLimits {
   std::size_t name = 512;   // names of series, scheduler identities, health words
   std::size_t command_items = 4096;
   std::size_t command_bytes = 128U << 10;  // all items together
-  std::size_t labels = 128;
+  std::size_t labels = kMaxLabels;
   std::size_t nodes = 65536;
   std::size_t notes = 64;
   std::size_t execution_bytes = 8U << 20;  // the whole message
@@ -35,7 +35,8 @@ struct WireLimits {
   std::size_t bundle_files = 256;    // taken, and as many skipped
   std::size_t bundle_bytes = 8U << 20;
   std::size_t health_rows = 256;
-  std::size_t health_figures = 64;  // per row
+  std::size_t health_figures = 64;        // per row
+  std::size_t health_bytes = 256U << 10;  // the whole report
 };
 
 // Cuts what is beyond the limits (a command line of a thousand file names) and says so in

@@ -63,6 +63,10 @@ void ToProto(const HealthReport& report, pb::ReportHealthRequest* out) {
 base::Result<HealthReport> FromProto(const pb::ReportHealthRequest& in, base::WallTime now,
                                      const WireLimits& limits) {
   HealthReport out;
+  if (const std::size_t bytes = in.ByteSizeLong(); bytes > limits.health_bytes) {
+    return wire::TooLarge(fmt::format("a health report of {} bytes, at most {} are taken", bytes,
+                                      limits.health_bytes));
+  }
   EXPANSE_RETURN_IF_ERROR(
       wire::CheckName(in.daemon_version(), "daemon_version", limits, /*may_be_empty=*/true));
   EXPANSE_RETURN_IF_ERROR(wire::CheckName(in.node(), "node", limits, /*may_be_empty=*/false));

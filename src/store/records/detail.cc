@@ -28,7 +28,8 @@ const evidence::WireLimits& NoLimits() {
                                               .bundle_files = kAny,
                                               .bundle_bytes = kAny,
                                               .health_rows = kAny,
-                                              .health_figures = kAny};
+                                              .health_figures = kAny,
+                                              .health_bytes = kAny};
   return limits;
 }
 

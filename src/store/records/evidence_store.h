@@ -98,6 +98,7 @@ class EvidenceStore {
                                             std::string_view compute_id, std::string_view stream_id,
                                             std::span<const EvidenceChange> changes) = 0;
 
+  // At most `limit`; fewer also where executions are very large, then with `next`.
   virtual base::Result<ExecutionPage> List(const ExecutionFilter& filter,
                                            const std::optional<ExecutionCursor>& after,
                                            std::size_t limit) = 0;
@@ -108,8 +109,11 @@ class EvidenceStore {
   virtual base::Result<std::vector<LogTailRow>> LogTails(std::string_view execution_id) = 0;
   virtual base::Result<std::optional<BundleRow>> Bundle(std::string_view execution_id) = 0;
 
+  // A backend bounds the nodes of a compute: where there are too many, it forgets the one that has
+  // been silent for longest.
   virtual base::Status PutHealth(std::string_view organisation_id, std::string_view compute_id,
                                  const evidence::HealthReport& report, base::WallTime now) = 0;
+  // By node; where that is too much for one answer, the nodes heard from last.
   virtual base::Result<std::vector<NodeHealth>> Health(std::string_view organisation_id,
                                                        std::string_view compute_id) = 0;
 

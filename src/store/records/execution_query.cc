@@ -19,6 +19,10 @@ using sql::Column;
 using sql::Row;
 using sql::Value;
 
+// Records of a page, all together. Runs on thousands of nodes are large, and a page may ask for a
+// thousand of them.
+constexpr std::size_t kMaxPageBytes = 32U << 20;
+
 // A row of the list before its record is decoded.
 struct Candidate {
   ExecutionCursor place;
@@ -83,13 +87,52 @@ evidence::Execution DecodeOrName(const Candidate& candidate) {
   return named;
 }
 
-base::Status SelectRows(sql::Transaction& tx, const PageStatement& page,
-                        std::vector<Candidate>* out) {
-  return tx.Query(
-      page.sql, page.params, {Column::kInt, Column::kText, Column::kBytes}, [&](const Row& row) {
-        out->push_back({{.sort_micros = row.Int(0), .execution_id = row.Text(1)}, row.Blob(2)});
-      });
-}
+// The rows of a page while it is put together.
+class Gathered {
+ public:
+  explicit Gathered(std::size_t wanted) : wanted_(wanted) {}
+
+  // Adds the rows of one statement, newest first, as far as the bound on bytes goes.
+  base::Status Select(sql::Transaction& tx, const PageStatement& page) {
+    std::size_t bytes = 0;
+    EXPANSE_RETURN_IF_ERROR(tx.Query(
+        page.sql, page.params, {Column::kInt, Column::kText, Column::kBytes}, [&](const Row& row) {
+          bytes += row.Blob(2).size();
+          if (bytes > kMaxPageBytes && bytes > row.Blob(2).size()) {
+            EndAt(rows_.back());
+            return false;
+          }
+          rows_.push_back({{.sort_micros = row.Int(0), .execution_id = row.Text(1)}, row.Blob(2)});
+          return true;
+        }));
+    Trim();
+    return {};
+  }
+  std::vector<Candidate> TakeRows() { return std::move(rows_); }
+  bool cut() const { return end_.has_value(); }
+
+ private:
+  // Nothing behind this row is known completely.
+  void EndAt(const Candidate& last) {
+    if (!end_ || Newer(last, *end_)) end_ = Candidate{last.place, {}};
+  }
+  void Trim() {
+    std::sort(rows_.begin(), rows_.end(), Newer);
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      bytes += rows_[i].detail.size();
+      if (i == 0 || bytes <= kMaxPageBytes) continue;
+      EndAt(rows_[i - 1]);
+      break;
+    }
+    if (end_) std::erase_if(rows_, [&](const Candidate& row) { return Newer(*end_, row); });
+    if (rows_.size() > wanted_) rows_.resize(wanted_);
+  }
+
+  const std::size_t wanted_;
+  std::vector<Candidate> rows_;
+  std::optional<Candidate> end_;
+};
 
 }  // namespace
 
@@ -132,24 +175,22 @@ base::Result<ExecutionPage> ListExecutions(sql::Transaction& tx, const Execution
   ExecutionPage page;
   if (limit == 0) return page;
   const std::size_t wanted = limit + 1;  // one more tells whether there is a next page
-  std::vector<Candidate> rows;
+  Gathered gathered(wanted);
   if (filter.users.empty()) {
-    EXPANSE_RETURN_IF_ERROR(SelectRows(tx, BuildPage(filter, nullptr, after, wanted), &rows));
+    EXPANSE_RETURN_IF_ERROR(gathered.Select(tx, BuildPage(filter, nullptr, after, wanted)));
   } else {
     // Each user's rows lie in order in the index; those of several do not.
     std::vector<std::string> users = filter.users;
     std::sort(users.begin(), users.end());
     users.erase(std::unique(users.begin(), users.end()), users.end());
     for (const std::string& user : users) {
-      EXPANSE_RETURN_IF_ERROR(SelectRows(tx, BuildPage(filter, &user, after, wanted), &rows));
-      std::sort(rows.begin(), rows.end(), Newer);
-      if (rows.size() > wanted) rows.resize(wanted);
+      EXPANSE_RETURN_IF_ERROR(gathered.Select(tx, BuildPage(filter, &user, after, wanted)));
     }
   }
-  if (rows.size() > limit) {
-    rows.resize(limit);
-    page.next = rows.back().place;
-  }
+  std::vector<Candidate> rows = gathered.TakeRows();
+  const bool more = rows.size() > limit || gathered.cut();
+  if (rows.size() > limit) rows.resize(limit);
+  if (more) page.next = rows.back().place;
   page.executions.reserve(rows.size());
   for (const Candidate& row : rows) page.executions.push_back(DecodeOrName(row));
   return page;

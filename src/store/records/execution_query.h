@@ -23,7 +23,8 @@ PageStatement BuildPage(const ExecutionFilter& filter, const std::string* user,
                         const std::optional<ExecutionCursor>& after, std::size_t limit);
 
 // A page reads no more rows than it shows and those that its less selective filters turn away: the
-// most selective filter chooses the index, whose order is that of the list.
+// most selective filter chooses the index, whose order is that of the list. It ends early, with at
+// least one row, where records are so large that it would take too much memory.
 base::Result<ExecutionPage> ListExecutions(sql::Transaction& tx, const ExecutionFilter& filter,
                                            const std::optional<ExecutionCursor>& after,
                                            std::size_t limit);

@@ -66,6 +66,15 @@ std::span<const sql::Migration> RecordMigrations() {
            " reported_at {int64} NOT NULL, detail {bytes},"
            " PRIMARY KEY (organisation_id, compute_id, node))",
        }},
+      {2,
+       "status and outcome in the index by user",
+       {
+           // Who looks for the few failed runs of a user with very many reads them off the index,
+           // without a look at each row.
+           "DROP INDEX execution_by_user",
+           "CREATE INDEX execution_by_user ON execution (organisation_id, user_name, sort_at, "
+           "execution_id, status, outcome)",
+       }},
   };
   return migrations;
 }

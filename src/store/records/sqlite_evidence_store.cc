@@ -21,6 +21,7 @@ using sql::Transaction;
 struct SqliteEvidenceStore::Impl {
   std::unique_ptr<sql::Database> database;
   base::Clock& clock;
+  std::size_t max_health_nodes;
 };
 
 SqliteEvidenceStore::SqliteEvidenceStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -31,8 +32,8 @@ base::Result<std::unique_ptr<SqliteEvidenceStore>> SqliteEvidenceStore::Open(
   EXPANSE_ASSIGN_OR_RETURN(auto database,
                            sql::Database::Open({.path = options.path, .readers = options.readers},
                                                records::RecordMigrations()));
-  return std::unique_ptr<SqliteEvidenceStore>(
-      new SqliteEvidenceStore(std::unique_ptr<Impl>(new Impl{std::move(database), clock})));
+  return std::unique_ptr<SqliteEvidenceStore>(new SqliteEvidenceStore(
+      std::unique_ptr<Impl>(new Impl{std::move(database), clock, options.max_health_nodes})));
 }
 
 namespace {
@@ -153,12 +154,47 @@ base::Result<std::optional<BundleRow>> SqliteEvidenceStore::Bundle(std::string_v
   });
 }
 
+namespace {
+
+// Of the reports that one answer holds.
+constexpr std::size_t kMaxHealthBytes = 16U << 20;
+
+// Makes room for `node` unless it is known.
+base::Status ForgetSilentNodes(Transaction& tx, std::string_view organisation_id,
+                               std::string_view compute_id, std::string_view node,
+                               std::size_t most) {
+  EXPANSE_ASSIGN_OR_RETURN(
+      const auto known,
+      tx.QueryInt("SELECT COUNT(*) FROM health WHERE organisation_id = :organisation AND "
+                  "compute_id = :compute AND node = :node",
+                  {organisation_id, compute_id, node}));
+  if (known.value_or(0) > 0) return {};
+  EXPANSE_ASSIGN_OR_RETURN(
+      const auto count,
+      tx.QueryInt("SELECT COUNT(*) FROM health WHERE organisation_id = :organisation AND "
+                  "compute_id = :compute",
+                  {organisation_id, compute_id}));
+  const std::int64_t over = count.value_or(0) + 1 - static_cast<std::int64_t>(most);
+  if (over <= 0) return {};
+  EXPANSE_RETURN_IF_ERROR(
+      tx.Execute("DELETE FROM health WHERE organisation_id = :organisation AND compute_id = "
+                 ":compute AND node IN (SELECT node FROM health WHERE organisation_id = "
+                 ":same_organisation AND compute_id = :same_compute ORDER BY reported_at, node "
+                 "LIMIT :over)",
+                 {organisation_id, compute_id, organisation_id, compute_id, over}));
+  return {};
+}
+
+}  // namespace
+
 base::Status SqliteEvidenceStore::PutHealth(std::string_view organisation_id,
                                             std::string_view compute_id,
                                             const evidence::HealthReport& report,
                                             base::WallTime now) {
   const std::string detail = records::EncodeDetail(report);
   return impl_->database->WithWrite([&](Transaction& tx) -> base::Status {
+    EXPANSE_RETURN_IF_ERROR(
+        ForgetSilentNodes(tx, organisation_id, compute_id, report.node, impl_->max_health_nodes));
     EXPANSE_RETURN_IF_ERROR(
         tx.Execute("INSERT INTO health (organisation_id, compute_id, node, reported_at, detail)"
                    " VALUES (:organisation, :compute, :node, :reported, :detail)"
@@ -172,19 +208,32 @@ base::Status SqliteEvidenceStore::PutHealth(std::string_view organisation_id,
 
 base::Result<std::vector<NodeHealth>> SqliteEvidenceStore::Health(std::string_view organisation_id,
                                                                   std::string_view compute_id) {
-  std::vector<NodeHealth> nodes;
+  struct Stored {
+    base::WallTime reported_at{};
+    std::string detail;
+  };
+  std::vector<Stored> rows;
+  std::size_t bytes = 0;
   EXPANSE_RETURN_IF_ERROR(impl_->database->WithRead([&](Transaction& tx) {
     return tx.Query(
         "SELECT reported_at, detail FROM health WHERE organisation_id = :organisation AND "
         "compute_id = :compute"
-        " ORDER BY node",
-        {organisation_id, compute_id}, {Column::kInt, Column::kBytes},
-        [&](const Row& row) -> base::Status {
-          EXPANSE_ASSIGN_OR_RETURN(auto report, records::DecodeHealth(row.Blob(1)));
-          nodes.push_back({.report = std::move(report), .reported_at = row.Time(0)});
-          return {};
+        " ORDER BY reported_at DESC, node",
+        {organisation_id, compute_id}, {Column::kInt, Column::kBytes}, [&](const Row& row) {
+          bytes += row.Blob(1).size();
+          if (bytes > kMaxHealthBytes && !rows.empty()) return false;
+          rows.push_back({.reported_at = row.Time(0), .detail = row.Blob(1)});
+          return true;
         });
   }));
+  std::vector<NodeHealth> nodes;
+  nodes.reserve(rows.size());
+  for (const Stored& row : rows) {
+    EXPANSE_ASSIGN_OR_RETURN(auto report, records::DecodeHealth(row.detail));
+    nodes.push_back({.report = std::move(report), .reported_at = row.reported_at});
+  }
+  std::sort(nodes.begin(), nodes.end(),
+            [](const NodeHealth& a, const NodeHealth& b) { return a.report.node < b.report.node; });
   return nodes;
 }
 

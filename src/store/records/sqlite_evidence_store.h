@@ -14,6 +14,8 @@ namespace expanse::store {
 struct SqliteEvidenceOptions {
   std::string path;  // of the file; its directory exists
   std::size_t readers = 4;
+  // Node names come from daemons. Of a compute with more, the node silent for longest is forgotten.
+  std::size_t max_health_nodes = 10'000;
 };
 
 // Thread-safe. Several processes may open the same file. Besides what EvidenceStore says, calls

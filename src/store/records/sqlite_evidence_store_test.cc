@@ -155,6 +155,56 @@ TEST_F(SqliteEvidenceStoreTest, ADamagedFileIsDataLossNotACrash) {
   EXPECT_GT(refused, 10);
 }
 
+TEST_F(SqliteEvidenceStoreTest, PagesOfHugeExecutionsEndEarlyAndLeaveNothingOut) {
+  auto store = Open();
+  constexpr std::uint64_t kAll = 7;
+  for (std::uint64_t n = 1; n <= kAll; ++n) {
+    evidence::Execution execution;
+    execution.user = n % 3 == 0 ? "b" : "a";
+    execution.started_at = clock_.Now() + std::chrono::seconds(n);
+    execution.comment.assign(12U << 20, 'c');
+    const EvidenceChange change{
+        .sequence = n, .execution_id = "e" + std::to_string(n), .execution = execution};
+    ASSERT_TRUE(store->Apply("org", "c", "s", std::span(&change, 1)));
+  }
+  for (const ExecutionFilter& filter :
+       {ExecutionFilter{.organisation_id = "org"},
+        ExecutionFilter{.organisation_id = "org", .users = {"a", "b"}}}) {
+    std::uint64_t expected = kAll;
+    std::optional<ExecutionCursor> after;
+    do {
+      auto page = store->List(filter, after, 100);
+      ASSERT_TRUE(page) << page.error().message;
+      ASSERT_GE(page->executions.size(), 1U);
+      EXPECT_LE(page->executions.size(), 2U);
+      for (const evidence::Execution& execution : page->executions)
+        EXPECT_EQ(execution.execution_id, "e" + std::to_string(expected--));
+      after = page->next;
+    } while (after);
+    EXPECT_EQ(expected, 0U);
+  }
+}
+
+TEST_F(SqliteEvidenceStoreTest, ForgetsTheNodeSilentForLongestBeyondTheBound) {
+  auto store = SqliteEvidenceStore::Open({.path = path(), .max_health_nodes = 2}, clock_);
+  ASSERT_TRUE(store);
+  const auto put = [&](const std::string& node, int seconds) {
+    const evidence::HealthReport report{
+        .daemon_version = "", .node = node, .started_at = clock_.Now(), .rows = {}};
+    ASSERT_TRUE(
+        (*store)->PutHealth("org", "c", report, clock_.Now() + std::chrono::seconds(seconds)));
+  };
+  put("a", 1);
+  put("b", 2);
+  put("a", 3);  // known: nobody has to go
+  ASSERT_EQ((*store)->Health("org", "c")->size(), 2U);
+  put("c", 4);
+  const auto nodes = (*store)->Health("org", "c");
+  ASSERT_EQ(nodes->size(), 2U);
+  EXPECT_EQ(nodes->at(0).report.node, "a");
+  EXPECT_EQ(nodes->at(1).report.node, "c");
+}
+
 TEST_F(SqliteEvidenceStoreTest, EveryFilterReadsItsIndexInOrder) {
   auto store = Open();
   auto database = sql::Database::Open({.path = path()}, records::RecordMigrations());
