@@ -18,6 +18,10 @@ using base::Fail;
 using base::Result;
 using base::Status;
 
+// Long enough that an answer can still say "used" or "expired" rather than "not known".
+constexpr std::chrono::hours kKeepWhatIsOver{30 * 24};
+constexpr std::size_t kDropAtATime = 500;
+
 Status CheckOptions(ControlOptions& options) {
   EXPANSE_ASSIGN_OR_RETURN(options.public_url, CheckPublicUrl(options.public_url));
   for (std::string* url :
@@ -154,7 +158,13 @@ Result<std::string> ControlPlane::NewSignInLink(std::string_view user_id) {
 
 Status ControlPlane::Maintain() {
   EXPANSE_RETURN_IF_ERROR(impl_->keys->Maintain());
-  return impl_->revocations.Prune(impl_->clock.Now());
+  const base::WallTime now = impl_->clock.Now();
+  EXPANSE_RETURN_IF_ERROR(impl_->revocations.Prune(now));
+  // What is left over waits for the next call.
+  if (auto dropped = impl_->store.DropOverBefore(now - kKeepWhatIsOver, kDropAtATime); !dropped) {
+    return std::unexpected(std::move(dropped).error().With("forgetting ended sessions and tokens"));
+  }
+  return {};
 }
 
 }  // namespace expanse::control

@@ -43,7 +43,8 @@ class ControlPlane {
   // empty. Fails with identity.user_not_found.
   base::Result<std::string> NewSignInLink(std::string_view user_id = {});
 
-  // Rotates signing keys that are due and forgets old revocations; call it every few minutes.
+  // Rotates signing keys that are due and forgets old revocations, sessions and tokens; call it
+  // every few minutes.
   base::Status Maintain();
 
  private:

@@ -380,6 +380,42 @@ TEST_P(IdentityStoreContract, KeepsRevocationsUntilToldToForget) {
   EXPECT_TRUE(Revoked("s2"));
 }
 
+TEST_P(IdentityStoreContract, ForgetsWhatIsOverAndNothingElse) {
+  MakeKey("k1");
+  MakeSession("s1", "k1");  // until 1000
+  const Session late{"s2", "ada", "o1", "k1", At(2), At(9000)};
+  ASSERT_TRUE(store_->StartSession(late, {Hash("s2-selector"), Hash("s2-1")}, "", Act(2)));
+  ASSERT_TRUE(store_->CreateSignInLink({Hash("old link"), "ada", At(900)}, Act(1)));
+  ASSERT_TRUE(store_->CreateSignInLink({Hash("link"), "ada", At(9000)}, Act(1)));
+  MakeCompute("c1");  // its token until 3600
+  MakeCompute("c2");
+  ASSERT_TRUE(Exchange("c1-t1", "cr1", 20));
+  ASSERT_TRUE(Exchange("c1-t1", "cr2", 30));  // replaces cr1
+  ASSERT_TRUE(Beat("c1", "cr2", 31));
+  MakeKey("k2");
+  ASSERT_TRUE(store_->RevokeKey("ada", "k2", Act(40)));
+  EXPECT_EQ(store_->DropOverBefore(At(30), 100), 0U);
+  EXPECT_EQ(store_->DropOverBefore(At(3600), 100), 4U) << "s1, the old link, cr1, k2";
+  EXPECT_EQ(store_->DropOverBefore(At(3601), 100), 1U) << "of two tokens the one of c2";
+  EXPECT_EQ(store_->DropOverBefore(At(3601), 100), 0U);
+  EXPECT_FALSE(*store_->FindSession(Hash("s1-selector"), At(500)));
+  EXPECT_TRUE(*store_->FindSession(Hash("s2-selector"), At(500)));
+  EXPECT_TRUE(*store_->FindSignInLink(Hash("link"), At(500)));
+  EXPECT_EQ(store_->Keys("ada")->size(), 1U);
+  EXPECT_EQ(ReasonOf(Exchange("c1-t1", "cr3", 40)), "install_token.used");
+  EXPECT_EQ(ReasonOf(Exchange("c2-t1", "cr3", 40)), "install_token.unknown");
+  EXPECT_EQ(CredentialOf("c1"), "cr2");
+  EXPECT_TRUE(Beat("c1", "cr2", 50));
+}
+
+TEST_P(IdentityStoreContract, ForgetsInShortSteps) {
+  MakeKey("k1");
+  for (int i = 0; i < 5; ++i) MakeSession("s" + std::to_string(i), "k1");
+  EXPECT_EQ(store_->DropOverBefore(At(2000), 2), 2U);
+  EXPECT_EQ(store_->DropOverBefore(At(2000), 2), 2U);
+  EXPECT_EQ(store_->DropOverBefore(At(2000), 2), 1U);
+}
+
 TEST_P(IdentityStoreContract, AuditIsPerOrganisationNewestFirst) {
   MakeOrganisation("o2", "bob");
   MakeCompute("c1", "o2");

@@ -67,6 +67,14 @@ std::span<const sql::Migration> IdentitySchema() {
         "NULL, "
         "detail TEXT NOT NULL, peer TEXT NOT NULL, request_id TEXT NOT NULL)",
         "CREATE INDEX audit_by_organisation ON audit (organisation_id, at)"}},
+      {4,
+       "what is over",
+       {"CREATE INDEX session_by_expiry ON session (expires_at)",
+        "CREATE INDEX sign_in_link_by_expiry ON sign_in_link (expires_at)",
+        "CREATE INDEX personal_key_by_end ON personal_key (revoked_at)",
+        "CREATE INDEX install_token_by_expiry ON install_token (expires_at)",
+        "CREATE INDEX compute_credential_by_end ON compute_credential (replaced_at)",
+        "CREATE INDEX compute_credential_by_token ON compute_credential (install_token_id)"}},
   };
   return schema;
 }

@@ -73,6 +73,31 @@ Result<std::size_t> SqliteIdentityStore::DropRevocationsBefore(base::WallTime be
   });
 }
 
+Result<std::size_t> SqliteIdentityStore::DropOverBefore(base::WallTime before, std::size_t limit) {
+  // Credentials before the tokens that they refer to.
+  constexpr std::string_view kKinds[] = {
+      "DELETE FROM session WHERE id IN (SELECT id FROM session WHERE expires_at < :before "
+      "ORDER BY expires_at LIMIT :limit)",
+      "DELETE FROM sign_in_link WHERE hash IN (SELECT hash FROM sign_in_link WHERE expires_at < "
+      ":before ORDER BY expires_at LIMIT :limit)",
+      "DELETE FROM personal_key WHERE id IN (SELECT id FROM personal_key WHERE revoked_at < "
+      ":before "
+      "ORDER BY revoked_at LIMIT :limit)",
+      "DELETE FROM compute_credential WHERE id IN (SELECT id FROM compute_credential WHERE "
+      "replaced_at < :before ORDER BY replaced_at LIMIT :limit)",
+      "DELETE FROM install_token WHERE id IN (SELECT id FROM install_token WHERE expires_at < "
+      ":before AND NOT EXISTS (SELECT 1 FROM compute_credential WHERE install_token_id = "
+      "install_token.id) ORDER BY expires_at LIMIT :limit)"};
+  return database_->WithWrite([&](Transaction& tx) -> Result<std::size_t> {
+    std::int64_t dropped = 0;
+    for (const std::string_view sql : kKinds) {
+      EXPANSE_ASSIGN_OR_RETURN(const std::int64_t gone, tx.Execute(sql, {before, limit}));
+      dropped += gone;
+    }
+    return static_cast<std::size_t>(dropped);
+  });
+}
+
 Result<std::vector<AuditEntry>> SqliteIdentityStore::Audit(std::string_view organisation_id,
                                                            std::size_t limit) {
   return database_->WithRead([&](Transaction& tx) -> Result<std::vector<AuditEntry>> {

@@ -66,6 +66,7 @@ class SqliteIdentityStore final : public IdentityStore {
 
   base::Result<std::vector<Revocation>> RevocationsSince(base::WallTime since) override;
   base::Result<std::size_t> DropRevocationsBefore(base::WallTime before) override;
+  base::Result<std::size_t> DropOverBefore(base::WallTime before, std::size_t limit) override;
   base::Result<std::vector<AuditEntry>> Audit(std::string_view organisation_id,
                                               std::size_t limit) override;
 

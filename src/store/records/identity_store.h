@@ -243,6 +243,11 @@ class IdentityStore {
   virtual base::Result<std::vector<Revocation>> RevocationsSince(base::WallTime since) = 0;
   // Forgets revocations before the time; how many.
   virtual base::Result<std::size_t> DropRevocationsBefore(base::WallTime before) = 0;
+  // Forgets what ended before the time and can do nothing any more: sessions and sign-in links by
+  // their expiry, personal keys that were revoked, credentials that were replaced, install tokens
+  // that no credential is left of.
+  // At most `limit` of each kind, in one short transaction; how many went.
+  virtual base::Result<std::size_t> DropOverBefore(base::WallTime before, std::size_t limit) = 0;
   // The newest entries of the organisation first.
   virtual base::Result<std::vector<AuditEntry>> Audit(std::string_view organisation_id,
                                                       std::size_t limit) = 0;
