@@ -297,6 +297,8 @@ TEST_F(ComputeServiceTest, PlanesNeedTheirOwnSecret) {
   EXPECT_EQ(mint("control", kDataPlaneSecret), "plane.secret");
   EXPECT_EQ(mint("data", ""), "plane.secret");
   EXPECT_EQ(mint("", ""), "plane.secret");
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(mint("data", "guess"), "plane.secret");
+  EXPECT_EQ(mint("data", kDataPlaneSecret), "ok") << "a neighbour must not lock a plane out";
 }
 
 TEST_F(ComputeServiceTest, DiscoveryNamesThePlanes) {
