@@ -316,12 +316,15 @@ base::Status ConnectRouter::Impl::Call(const Method& method, const HttpRequest& 
   EXPANSE_ASSIGN_OR_RETURN(Envelope envelope, ReadEnvelope(request));
   std::string_view body = request.method == "GET" ? envelope.query_message : request.body;
   std::string plain;
+  const std::size_t most = context.caller.kind == CallerKind::kAnonymous
+                               ? std::min(options.max_message, options.max_open_message)
+                               : options.max_message;
   if (envelope.compression != Compression::kIdentity && !body.empty()) {
-    EXPANSE_ASSIGN_OR_RETURN(plain, Decompress(envelope.compression, body, options.max_message));
+    EXPANSE_ASSIGN_OR_RETURN(plain, Decompress(envelope.compression, body, most));
     body = plain;
-  } else if (body.size() > options.max_message) {
+  } else if (body.size() > most) {
     return base::Fail(Code::kResourceExhausted, "rpc.message_too_large",
-                      fmt::format("the message is larger than {} bytes", options.max_message));
+                      fmt::format("the message is larger than {} bytes", most));
   }
   const std::unique_ptr<google::protobuf::Message> in(method.request->New());
   const std::unique_ptr<google::protobuf::Message> out(method.response->New());

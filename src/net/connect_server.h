@@ -33,6 +33,9 @@ struct AccessRule {
 
 struct ConnectOptions {
   std::size_t max_message = 32U << 20;  // after decompression
+  // The same for callers without a token: keys and links are short, and reading megabytes of JSON
+  // costs many times their size.
+  std::size_t max_open_message = 64U << 10;
   std::chrono::milliseconds default_timeout{30'000};
   std::chrono::milliseconds max_timeout{120'000};
   std::size_t compress_above = 1024;  // smaller responses are sent as they are
