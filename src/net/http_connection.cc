@@ -92,7 +92,10 @@ class HttpConnection final : public Connection,
         stream_(std::forward<Args>(args)...),
         buffer_(host.limits().max_header + kReadAhead) {}
 
-  ~HttpConnection() override { host_.OnClosed(this); }
+  ~HttpConnection() override {
+    ReleaseBody();
+    host_.OnClosed(this);
+  }
 
   void Start() override {
     asio::dispatch(stream_.get_executor(), [self = this->shared_from_this()] {
@@ -151,6 +154,11 @@ class HttpConnection final : public Connection,
     TakeHeader();
     if (error) return OnReadError(error);
     if (parser_->is_done()) return OnRequest();
+    // A chunked body may become as large as any.
+    const auto length = parser_->content_length();
+    const std::size_t wanted = length ? static_cast<std::size_t>(*length) : host_.limits().max_body;
+    if (!host_.ReserveBody(wanted)) return OnNoRoom();
+    reserved_ = wanted;
     Deadline(host_.limits().body_timeout);
     if (beast::iequals(parser_->get()[http::field::expect], "100-continue") &&
         buffer_.size() == 0) {
@@ -200,6 +208,18 @@ class HttpConnection final : public Connection,
     linger_ = true;
     Respond(ErrorResponse(refusal->status, refusal->error));
   }
+
+  void OnNoRoom() {
+    keep_alive_ = false;
+    linger_ = true;
+    HttpResponse response =
+        ErrorResponse(base::Error{base::Code::kUnavailable, "http.overloaded",
+                                  "the server is reading too much already; try again shortly"});
+    response.headers.Add("Retry-After", "1");
+    Respond(std::move(response));
+  }
+
+  void ReleaseBody() { host_.ReleaseBody(std::exchange(reserved_, 0)); }
 
   void OnRequest() {
     keep_alive_ = parser_->get().keep_alive();
@@ -253,6 +273,7 @@ class HttpConnection final : public Connection,
   }
 
   void OnWritten(const error_code& error) {
+    ReleaseBody();
     host_.OnResponse(request_, response_, sent_bytes_, /*sent=*/!error);
     if (error) return;
     parser_.reset();
@@ -302,6 +323,7 @@ class HttpConnection final : public Connection,
   HttpResponse response_;
   http::response<http::string_body> message_;
   std::size_t sent_bytes_ = 0;
+  std::size_t reserved_ = 0;  // of the server's room for bodies
   bool idle_ = false;
   bool keep_alive_ = true;
   bool linger_ = false;

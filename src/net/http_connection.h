@@ -35,6 +35,9 @@ class ConnectionHost {
   virtual void OnResponse(const HttpRequest& request, const HttpResponse& response,
                           std::size_t bytes, bool sent) = 0;
   virtual bool draining() const = 0;
+  // Whether there is room for a body of that size; if so it is taken until ReleaseBody.
+  virtual bool ReserveBody(std::size_t bytes) = 0;
+  virtual void ReleaseBody(std::size_t bytes) = 0;
   virtual void OnClosed(Connection* connection) = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -35,6 +36,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // after EMFILE and the like
 constexpr std::size_t kMaxLoggedPath = 256;
+constexpr std::size_t kFreeBody = 64U << 10;  // so small that connections alone bound their sum
 
 class Server final : public HttpServer, public ConnectionHost {
  public:
@@ -102,6 +104,22 @@ class Server final : public HttpServer, public ConnectionHost {
   // ConnectionHost
   const ConnectionLimits& limits() const override { return limits_; }
   bool draining() const override { return draining_; }
+
+  bool ReserveBody(std::size_t bytes) override {
+    if (bytes <= kFreeBody) return true;
+    const std::size_t most = std::max(options_.max_body_memory, options_.max_body);
+    std::size_t taken = body_memory_;
+    do {
+      if (bytes > most || taken > most - bytes) {
+        metrics_.shed.Add();
+        return false;
+      }
+    } while (!body_memory_.compare_exchange_weak(taken, taken + bytes));
+    return true;
+  }
+  void ReleaseBody(std::size_t bytes) override {
+    if (bytes > kFreeBody) body_memory_ -= bytes;
+  }
 
   void Dispatch(HttpRequest request, std::function<void(HttpResponse)> respond) override {
     metrics_.in_flight.Add(1);
@@ -265,6 +283,7 @@ class Server final : public HttpServer, public ConnectionHost {
   asio::steady_timer accept_timer_{acceptor_.get_executor()};
   base::RateLimit accept_warning_{std::chrono::seconds(10)};
   std::uint16_t port_ = 0;
+  std::atomic<std::size_t> body_memory_{0};
   std::atomic<bool> draining_{false};
   std::atomic<bool> abandoned_{false};
   std::vector<std::thread> threads_;

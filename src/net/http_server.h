@@ -35,6 +35,9 @@ struct HttpServerOptions {
   std::size_t max_connections = 4096;  // beyond: accepted and closed
   std::size_t max_header = 32U << 10;
   std::size_t max_body = 16U << 20;  // as sent; 413 beyond
+  // Request bodies above 64 KiB that are read or handled at the same time, all together; beyond:
+  // 503. Without it, connections that nobody has signed in on could fill the memory.
+  std::size_t max_body_memory = 512U << 20;
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{60'000};
   std::chrono::milliseconds idle_timeout{75'000};

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
+
+#include "base/log.h"
 
 namespace expanse::net {
 namespace {
@@ -36,8 +39,13 @@ std::optional<HttpResponse> Operations::Handle(const HttpRequest& request) const
   } else if (const base::Status status = ready_()) {
     response = Text(200, "ready\n");
   } else {
-    response = Text(
-        503, fmt::format("not ready: {}: {}\n", status.error().reason, status.error().message));
+    // Anybody may ask: the message, which may name a file, goes to the log.
+    static base::RateLimit limit{std::chrono::seconds(10)};
+    if (limit.Allow()) {
+      base::LogWarn("not ready",
+                    {{"reason", status.error().reason}, {"message", status.error().message}});
+    }
+    response = Text(503, fmt::format("not ready: {}\n", status.error().reason));
     response.headers.Add("Retry-After", "1");
   }
   response.route = request.path.substr(1);

@@ -66,6 +66,7 @@ void ReadHttp(const base::Settings& settings, ServerOptions& options) {
   options.http.queue_limit = static_cast<std::size_t>(settings.GetInt("http.queue_limit"));
   options.http.max_connections = static_cast<std::size_t>(settings.GetInt("http.max_connections"));
   options.http.max_body = settings.GetBytes("http.max_body").count;
+  options.http.max_body_memory = settings.GetBytes("http.max_body_memory").count;
   options.cors_origins = settings.GetString("http.cors_origins");
   options.drain_timeout = settings.GetDuration("drain_timeout");
 }
@@ -126,6 +127,13 @@ std::vector<base::SettingSpec> OwnSettings() {
        .help = "largest request body, as sent",
        .min = 1 << 20,
        .max = 1 << 30},
+      {.name = "http.max_body_memory",
+       .kind = SettingKind::kBytes,
+       .default_value = "512MiB",
+       .help = "large request bodies in memory at the same time, per plane; further ones are "
+               "answered 503",
+       .min = 1 << 20,
+       .max = 1e12},
       {.name = "http.cors_origins", .help = "origins of consoles that may call, comma-separated"},
       {.name = "drain_timeout",
        .kind = SettingKind::kDuration,
