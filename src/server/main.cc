@@ -83,7 +83,7 @@ base::Status FillUrls(ServerOptions& options) {
                                options.control.public_url));
   EXPANSE_RETURN_IF_ERROR(fill(options.run_data, options.data_listen, "control.data_public_url",
                                options.control.data_public_url));
-  if (options.data_control_url.empty()) {
+  if (options.data_control_url.empty() && options.run_control) {
     // In one process the data plane takes the short way; with TLS the certificate's name matters.
     options.data_control_url =
         tls ? options.control.public_url : LocalUrl(options.control_listen, tls);
