@@ -16,7 +16,8 @@ constexpr int kLoneRefusals = 5;
 // The plane says that the request itself is wrong: sending the same again cannot help.
 bool IsAboutTheRequest(const base::Error& error) {
   return error.code == base::Code::kInvalidArgument || error.code == base::Code::kOutOfRange ||
-         error.reason == "rpc.message_too_large" || error.reason == "compress.too_large";
+         error.reason == "rpc.message_too_large" || error.reason == "compress.too_large" ||
+         error.reason == "http.body_too_large";
 }
 
 }  // namespace
