@@ -78,7 +78,9 @@ std::vector<SettingSpec> DataSettings() {
       {.name = "data.keep_loose_blobs",
        .kind = SettingKind::kDuration,
        .default_value = "1d",
-       .help = "How long stored bytes that no record names are kept.",
+       .help = "How long stored bytes that no record names are kept; half as long again passes "
+               "until they are "
+               "found.",
        .min = 3600,
        .max = 365 * kDay},
       {.name = "data.retention_interval",

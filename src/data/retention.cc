@@ -1,5 +1,7 @@
 #include "data/retention.h"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -44,8 +46,14 @@ void Retention::Start() {
   if (thread_.joinable()) return;
   thread_ = std::jthread([this](std::stop_token stop) {
     if (!clock_.WaitFor(stop, kFirstRun)) return;
+    // A sweep looks at every blob there is, a million of them or more.
+    const auto sweep_every =
+        std::max<base::Duration>(options_.retention_interval, options_.keep_loose_blobs / 2);
+    std::optional<base::MonoTime> swept;
     do {
-      RunOnce(stop);
+      const bool due = !swept || clock_.Mono() - *swept >= sweep_every;
+      if (due) swept = clock_.Mono();
+      Pass(stop, due);
     } while (clock_.WaitFor(stop, options_.retention_interval));
   });
 }
@@ -56,11 +64,13 @@ void Retention::Stop() {
   thread_.join();
 }
 
-void Retention::RunOnce(std::stop_token stop) {
+void Retention::RunOnce(std::stop_token stop) { Pass(stop, /*sweep=*/true); }
+
+void Retention::Pass(const std::stop_token& stop, bool sweep) {
   const base::WallTime now = clock_.Now();
   DropExecutions(stop, now);
   if (!stop.stop_requested()) DropSamples(stop, now);
-  if (!stop.stop_requested()) SweepBlobs(stop, now);
+  if (sweep && !stop.stop_requested()) SweepBlobs(stop, now);
 }
 
 void Retention::DropExecutions(const std::stop_token& stop, base::WallTime now) {

@@ -21,7 +21,8 @@ class Retention {
             store::BlobStore& blobs, base::Clock& clock, base::MetricRegistry& metrics);
   ~Retention() { Stop(); }
 
-  // Runs a minute after the start and then every retention_interval, on a thread of its own.
+  // Runs a minute after the start and then every retention_interval, on a thread of its own; loose
+  // blobs are looked for twice in the time that they are kept.
   void Start();
   // Returns once the step at work is done. Idempotent.
   void Stop();
@@ -29,6 +30,7 @@ class Retention {
   void RunOnce(std::stop_token stop);
 
  private:
+  void Pass(const std::stop_token& stop, bool sweep);
   void DropExecutions(const std::stop_token& stop, base::WallTime now);
   void DropSamples(const std::stop_token& stop, base::WallTime now);
   void SweepBlobs(const std::stop_token& stop, base::WallTime now);

@@ -1,5 +1,7 @@
 #include "server/data_runtime.h"
 
+#include <algorithm>
+
 #include "base/files.h"
 
 namespace expanse::server {
@@ -59,8 +61,11 @@ base::Status DataRuntime::Serve(const ServerOptions& options, base::Clock& clock
   http.address = options.data_listen.address;
   http.port = options.data_listen.port;
   server_ = std::make_unique<PlaneServer>(
-      std::move(http), net::ConnectOptions{.cors_origins = options.cors_origins}, *authenticator_,
-      metrics, [this]() -> base::Status {
+      std::move(http),
+      net::ConnectOptions{
+          .max_message = std::max(net::ConnectOptions().max_message, options.data.max_batch_bytes),
+          .cors_origins = options.cors_origins},
+      *authenticator_, metrics, [this]() -> base::Status {
         if (!authenticator_->Ready()) {
           return base::Fail(base::Code::kUnavailable, "server.no_trust",
                             "no keys fetched from the control plane yet");
