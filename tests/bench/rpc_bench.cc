@@ -48,7 +48,9 @@ class NoTokens final : public net::Authenticator {
 int RunServer(const Options& options, int report_fd, int until_fd) {
   NoTokens authenticator;
   base::MetricRegistry metrics;
-  net::ConnectRouter router({}, authenticator, metrics);
+  net::ConnectOptions connect;
+  connect.max_open_message = connect.max_message;  // --payload may be large, and nobody signs in
+  net::ConnectRouter router(connect, authenticator, metrics);
   router.Add<control::v1::LoginRequest, control::v1::LoginResponse>(
       kMethod, [](const net::CallContext&, const control::v1::LoginRequest& request) {
         control::v1::LoginResponse response;
