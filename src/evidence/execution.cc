@@ -150,7 +150,16 @@ std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key) {
 }
 
 Execution Merge(Execution known, const Execution& seen) {
-  MergeRun(known, seen);
+  const bool same_run = seen.restart_count == known.restart_count;
+  // A guess (its end was not seen, so it was made up) gives way to what was seen, whichever is
+  // first.
+  const bool is_guess =
+      same_run && seen.status == ExecutionStatus::kUnknown && IsTerminal(known.status);
+  if (same_run && known.status == ExecutionStatus::kUnknown && IsTerminal(seen.status)) {
+    known.native_reason.clear();
+    known.capture_notes.clear();
+  }
+  if (!is_guess) MergeRun(known, seen);
   if (seen.source_type != SourceType::kUnspecified) known.source_type = seen.source_type;
   TakeNonEmpty(known.native_id, seen.native_id);
   TakeNonEmpty(known.parent_native_id, seen.parent_native_id);
@@ -172,7 +181,7 @@ Execution Merge(Execution known, const Execution& seen) {
   TakeNonEmpty(known.stdout_path, seen.stdout_path);
   TakeNonEmpty(known.stderr_path, seen.stderr_path);
   TakeNonEmpty(known.bundle_hash, seen.bundle_hash);
-  TakeNonEmpty(known.capture_notes, seen.capture_notes);
+  if (!is_guess) TakeNonEmpty(known.capture_notes, seen.capture_notes);
   known.updated_at = std::max(known.updated_at, seen.updated_at);  // an absent one is the smallest
   return known;
 }

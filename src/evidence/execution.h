@@ -127,8 +127,9 @@ struct Execution {
 // What is known after a further observation: fields that `seen` sets replace those of `known`,
 // absent ones leave them. Observations may arrive late: within one restart count a run never goes
 // back (terminal to running, running to queued), and what an earlier run of the submission says
-// about its state, times and usage is dropped. A higher restart count starts those over. Labels
-// beyond kMaxLabels are left out.
+// about its state, times and usage is dropped. A higher restart count starts those over. Of a
+// guessed end (kUnknown) nothing stays beside one that was seen. Labels beyond kMaxLabels are left
+// out.
 Execution Merge(Execution known, const Execution& seen);
 
 }  // namespace expanse::evidence

@@ -135,6 +135,26 @@ TEST(Merge, NeverGoesBackFromATerminalStatus) {
   }
 }
 
+TEST(Merge, LetsAGuessedEndGiveWayToTheRealOne) {
+  Execution guess = Seen(ExecutionStatus::kUnknown);
+  guess.outcome = Outcome::kUnknown;
+  guess.native_state = "lost";
+  guess.native_reason = "ended, exit code not seen";
+  guess.ended_at = At(90);
+  guess.capture_notes = {"the end is a guess"};
+  Execution real = Seen(ExecutionStatus::kSucceeded);
+  real.outcome = Outcome::kSuccess;
+  real.native_state = "exited";
+  real.ended_at = At(50);
+  for (const Execution& merged : {Merge(guess, real), Merge(real, guess)}) {
+    EXPECT_EQ(merged.status, ExecutionStatus::kSucceeded);
+    EXPECT_EQ(merged.outcome, Outcome::kSuccess);
+    EXPECT_EQ(merged.native_reason, "");
+    EXPECT_EQ(merged.ended_at, At(50));
+    EXPECT_TRUE(merged.capture_notes.empty());
+  }
+}
+
 TEST(Merge, NeverGoesBackFromRunningToQueued) {
   Execution running = Seen(ExecutionStatus::kRunning);
   running.started_at = At(10);
