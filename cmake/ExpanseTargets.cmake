@@ -1,6 +1,10 @@
 # expanse_library(NAME [DEPS targets...]): the sources of the calling directory as one static library
 # expanse_NAME, and its *_test.cc files as one test program NAME_test. Adding a file needs no edit here.
-include(GoogleTest)
+
+# What the sanitizer builds need: every unit test, and those labelled `threads` (for ThreadSanitizer).
+add_custom_target(unit_tests)
+add_custom_target(thread_tests)
+add_custom_target(fuzz_targets)
 
 function(expanse_library name)
   cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS;TEST_LABELS" ${ARGN})
@@ -23,6 +27,10 @@ function(expanse_library name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE expanse_${name} ${ARG_TEST_DEPS} GTest::gtest_main GTest::gmock)
     target_compile_definitions(${name}_test PRIVATE EXPANSE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
+    add_dependencies(unit_tests ${name}_test)
+    if("threads" IN_LIST ARG_TEST_LABELS)
+      add_dependencies(thread_tests ${name}_test)
+    endif()
     # One ctest entry per program: hundreds of process starts would cost more than the tests.
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_TEST_LABELS}" TIMEOUT 300)
@@ -46,6 +54,7 @@ function(expanse_fuzzer name)
     return()
   endif()
   add_executable(${name} ${ARG_SOURCE})
+  add_dependencies(fuzz_targets ${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
