@@ -1,5 +1,6 @@
-# expanse_library(NAME [DEPS targets...]): the sources of the calling directory as one static library
-# expanse_NAME, and its *_test.cc files as one test program NAME_test. Adding a file needs no edit here.
+# expanse_library(NAME [FOLDERS folders...] [DEPS targets...]): the sources of the calling directory (or of
+# these folders in it) as one static library expanse_NAME, and their *_test.cc files as one test program
+# NAME_test. Adding a file needs no edit here.
 
 # What the sanitizer builds need: every unit test, and those labelled `threads` (for ThreadSanitizer).
 add_custom_target(unit_tests)
@@ -7,8 +8,16 @@ add_custom_target(thread_tests)
 add_custom_target(fuzz_targets)
 
 function(expanse_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS;TEST_LABELS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc *.c)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPS;TEST_DEPS;TEST_LABELS" ${ARGN})
+  if(NOT ARG_FOLDERS)
+    set(ARG_FOLDERS .)
+  endif()
+  set(files "")
+  foreach(folder ${ARG_FOLDERS})
+    file(GLOB found CONFIGURE_DEPENDS ${folder}/*.cc ${folder}/*.c)
+    list(APPEND files ${found})
+  endforeach()
+  set(sources ${files})
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|_testing|main)\\.(cc|c)$")
   add_library(expanse_${name} STATIC ${sources})
   target_include_directories(expanse_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -16,13 +25,15 @@ function(expanse_library name)
   if(NOT EXPANSE_TESTS)
     return()
   endif()
-  file(GLOB testing CONFIGURE_DEPENDS *_testing.cc)
+  set(testing ${files})
+  list(FILTER testing INCLUDE REGEX "_testing\\.cc$")
   if(testing)  # fakes and helpers that tests of other folders use too
     add_library(expanse_${name}_testing STATIC ${testing})
     target_link_libraries(expanse_${name}_testing PUBLIC expanse_${name} GTest::gtest GTest::gmock)
     list(APPEND ARG_TEST_DEPS expanse_${name}_testing)
   endif()
-  file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
+  set(tests ${files})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE expanse_${name} ${ARG_TEST_DEPS} GTest::gtest_main GTest::gmock)

@@ -228,7 +228,7 @@ TEST_F(SqliteEvidenceStoreTest, EveryFilterReadsItsIndexInOrder) {
       {{.users = {user}, .compute_id = "c", .native_id = "1"}, "execution_by_native_id"},
   };
   for (const auto& [filter, index] : filters) {
-    const ExecutionCursor after{.sort_micros = 9, .execution_id = "x"};
+    const std::optional<ExecutionCursor> after = ExecutionCursor{9, "x"};  // the page refers to it
     const auto page = records::BuildPage(filter, filter.users.empty() ? nullptr : &user, after, 10);
     std::string plan;
     auto explained = (*database)->WithRead([&](sql::Transaction& tx) {

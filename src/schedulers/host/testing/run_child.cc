@@ -160,7 +160,9 @@ int main(int argc, char** argv) {
     char* block = static_cast<char*>(malloc(bytes));
     for (size_t i = 0; i < bytes; i += 4096) block[i] = 1;
     Sleep(argc > 3 ? atof(argv[3]) : 0);
-    return block[bytes / 2] - 1;
+    const int wrong = block[bytes / 2] - 1;
+    free(block);
+    return wrong;
   }
   if (what == "kill-child-by-memory") {  // a child dies of it, we end well
     const pid_t pid = fork();
