@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from platform_under_test import BIN, Platform, http
+from harness import BIN, Platform, http
 
 LIST = "expanse.data.v1.QueryService.ListExecutions"
 JSON = {"Content-Type": "application/json"}

@@ -5,7 +5,7 @@ import socket
 import threading
 import unittest
 
-from platform_under_test import Platform
+from harness import Platform
 
 CANARY = "canary7f3a"
 

@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from platform_under_test import Platform, wait_until
+from harness import Platform, wait_until
 
 HOLD = """
 import sys, time

@@ -7,7 +7,7 @@ import threading
 import time
 import unittest
 
-from platform_under_test import Platform, wait_until
+from harness import Platform, wait_until
 
 ROUNDS = int(os.environ.get("EXPANSE_KILL_ROUNDS", "12"))
 

@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from platform_under_test import Platform
+from harness import Platform
 
 
 class Outage(unittest.TestCase):
