@@ -145,7 +145,8 @@ base::Status Planes::SignOut() {
 base::Status Planes::Call(const std::string& url, std::string_view method,
                           const google::protobuf::Message& request,
                           google::protobuf::Message* response) {
-  const std::string target = url;  // renewing replaces the session that `url` may be a part of
+  // Renewing replaces the session that `url` may be a part of.
+  const std::string target = url;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!AccessTokenIsFresh()) {
     EXPANSE_RETURN_IF_ERROR(RenewUnlessDone(session_.access_token, {}, /*force=*/false));
   }
