@@ -342,6 +342,7 @@ TEST_F(ConnectClientTest, StopsAtItsDeadlineAndWhenAsked) {
   const auto stopped = WhoAmI(*client, options);
   EXPECT_EQ(stopped.error().code, Code::kCancelled);
   release.request_stop();
+  server_.reset();  // its handlers, which nobody waits for any more, use what stands above
 }
 
 TEST_F(ConnectClientTest, SendsHeadersAndReturnsMetadata) {
