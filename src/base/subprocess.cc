@@ -58,8 +58,8 @@ class Run {
   void Enforce() {
     const auto now = SteadyClock::now();
     if (ended_at_) return;
-    if (!kill_at_ && (now >= term_at_ || stopped_)) {
-      outcome_.timed_out = !stopped_;
+    if (!kill_at_ && (now >= term_at_ || stopped_ || outcome_.cut_short)) {
+      outcome_.timed_out = !stopped_ && !outcome_.cut_short;
       child_.Kill(SIGTERM);
       kill_at_ = now + kKillAfter;
     } else if (kill_at_ && !killed_ && now >= *kill_at_) {
@@ -87,7 +87,13 @@ class Run {
     if (::poll(fds.data(), fds.size(), static_cast<int>(Patience().count())) <= 0) return;
     if (fds[kStop].revents != 0) stopped_ = true;
     if (fds[kIn].revents != 0) Feed();
-    if (fds[kOut].revents != 0) Take(child_.output, outcome_.out);
+    if (fds[kOut].revents != 0) {
+      if (options_.on_output) {
+        Pass(child_.output);
+      } else {
+        Take(child_.output, outcome_.out);
+      }
+    }
     if (fds[kErr].revents != 0) Take(child_.errors, outcome_.err);
   }
 
@@ -107,9 +113,17 @@ class Run {
     }
   }
 
+  void Pass(UniqueFd& fd) {
+    piece_.clear();
+    if (ReadSome(fd.get(), piece_) == ReadOutcome::kClosed) fd.Reset();
+    if (piece_.empty() || outcome_.cut_short) return;
+    outcome_.cut_short = !options_.on_output(piece_);
+  }
+
   ChildProcess child_;
   const ProcessOptions& options_;
   const int stop_fd_;
+  std::string piece_;      // for on_output
   std::string_view left_;  // of the input
   ProcessOutcome outcome_;
   SteadyClock::time_point term_at_;

@@ -22,6 +22,10 @@ struct ProcessOptions {
   std::string input;                           // given on standard input, then closed
   std::chrono::milliseconds deadline{10'000};  // SIGTERM at it, SIGKILL two seconds later
   std::size_t max_output = 8U << 20;           // per stream; the rest is read and dropped
+  // Takes standard output as it comes, in pieces of at most 64 KiB, on the calling thread; then
+  // nothing of it is kept and max_output bounds standard error alone. False: nothing more is
+  // wanted, and the program is ended as at its deadline.
+  std::function<bool(std::string_view)> on_output = {};
 };
 
 struct ProcessOutcome {
@@ -30,6 +34,7 @@ struct ProcessOutcome {
   int signal = 0;
   bool timed_out = false;
   bool truncated = false;
+  bool cut_short = false;  // on_output wanted no more
   std::string out;
   std::string err;
   std::chrono::microseconds cpu{};  // user + system time it cost

@@ -67,6 +67,40 @@ TEST(RunProcess, BoundsWhatItKeepsAndReadsOn) {
   EXPECT_EQ(outcome->exit_code, 0);
 }
 
+TEST(RunProcess, PassesOutputOnAsItComes) {
+  auto options = Shell("head -c 3000000 /dev/zero; printf last; echo done >&2");
+  options.max_output = 3;
+  std::size_t taken = 0;
+  std::string end;
+  const auto caller = std::this_thread::get_id();
+  options.on_output = [&](std::string_view piece) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_LE(piece.size(), 64U << 10);
+    taken += piece.size();
+    end = (end + std::string(piece));
+    end.erase(0, end.size() - std::min<std::size_t>(end.size(), 4));
+    return true;
+  };
+  const auto outcome = RunProcess(options);
+  EXPECT_EQ(taken, 3'000'004U);
+  EXPECT_EQ(end, "last");
+  EXPECT_EQ(outcome->out, "");
+  EXPECT_EQ(outcome->err, "don");
+  EXPECT_FALSE(outcome->cut_short);
+  EXPECT_EQ(outcome->exit_code, 0);
+}
+
+TEST(RunProcess, EndsAProgramOfWhichNoMoreIsWanted) {
+  auto options = Shell("while :; do echo more; done");
+  int calls = 0;
+  options.on_output = [&](std::string_view) { return ++calls < 3; };
+  const auto outcome = RunProcess(options);
+  EXPECT_EQ(calls, 3);
+  EXPECT_TRUE(outcome->cut_short);
+  EXPECT_FALSE(outcome->timed_out);
+  EXPECT_EQ(outcome->exit_code, -1);
+}
+
 TEST(RunProcess, EndsAProgramAtItsDeadline) {
   auto options = Shell("echo started; exec sleep 60");
   options.deadline = 100ms;
