@@ -248,6 +248,11 @@ std::vector<std::string> Settings::GetList(std::string_view name) const {
   }
   return items;
 }
+const std::string& Settings::TextOf(std::string_view name) const {
+  const auto it = values_.find(name);
+  EXPANSE_CHECK(it != values_.end());
+  return it->second.text;
+}
 SettingSource Settings::SourceOf(std::string_view name) const {
   const auto it = values_.find(name);
   EXPANSE_CHECK(it != values_.end());

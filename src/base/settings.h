@@ -59,6 +59,8 @@ class Settings {
   std::chrono::milliseconds GetDuration(std::string_view name) const;
   Bytes GetBytes(std::string_view name) const;
   std::vector<std::string> GetList(std::string_view name) const;  // comma-separated
+  // The value of any kind as it was written, for --print-config.
+  const std::string& TextOf(std::string_view name) const;
   SettingSource SourceOf(std::string_view name) const;
 
  private:

@@ -49,6 +49,13 @@ TEST(Settings, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
       << "an empty variable is none";
 }
 
+TEST(Settings, TellsTheTextOfEveryKind) {
+  const auto settings = Load("", {}, {{"workers", "7"}});
+  EXPECT_EQ(settings->TextOf("workers"), "7");
+  EXPECT_EQ(settings->TextOf("tick"), "10s");
+  EXPECT_EQ(settings->TextOf("ingest.max_body"), "16MiB");
+}
+
 TEST(Settings, ReadsEveryKind) {
   const auto settings = Load(R"({
     // comments are fine
