@@ -87,13 +87,54 @@ base::Result<std::uint64_t> Outboxes::AppendSamples(std::string_view bytes) {
   return ticket;
 }
 
-base::Status Outboxes::Emit(evidence::Payload payload, base::WallTime observed_at) {
+base::Result<Outboxes::Ticket> Outboxes::Append(evidence::Payload payload,
+                                                base::WallTime observed_at) {
   const bool samples = std::holds_alternative<evidence::SampleBatch>(payload);
   const std::string bytes =
       evidence::Encode({.sequence = 0, .observed_at = observed_at, .payload = std::move(payload)});
-  EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t ticket,
+  EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t number,
                            samples ? AppendSamples(bytes) : AppendLifecycle(bytes));
-  return samples ? samples_->Sync(ticket) : lifecycle_->Sync(ticket);
+  return Ticket{.samples = samples, .number = number};
+}
+
+base::Status Outboxes::Sync(const Ticket& ticket) {
+  return (ticket.samples ? samples_ : lifecycle_)->Sync(ticket.number);
+}
+
+base::Status Outboxes::Emit(evidence::Payload payload, base::WallTime observed_at) {
+  EXPANSE_ASSIGN_OR_RETURN(const Ticket ticket, Append(std::move(payload), observed_at));
+  return Sync(ticket);
+}
+
+schedulers::EmittedAll Outboxes::EmitAll(std::vector<evidence::Payload> payloads,
+                                         base::WallTime observed_at) {
+  schedulers::EmittedAll done;
+  std::vector<Ticket> tickets;
+  tickets.reserve(payloads.size());
+  for (evidence::Payload& payload : payloads) {
+    auto ticket = Append(std::move(payload), observed_at);
+    if (!ticket) {
+      done.status = std::unexpected(std::move(ticket.error()));
+      break;
+    }
+    tickets.push_back(*ticket);
+  }
+  // The last ticket of each stream makes all before it durable, or leaves them lost; a segment that
+  // was full meanwhile may have failed by itself. So each is asked for: without I/O but for the
+  // first ones.
+  for (const bool samples : {false, true}) {
+    const auto last = std::find_if(tickets.rbegin(), tickets.rend(),
+                                   [&](const Ticket& ticket) { return ticket.samples == samples; });
+    if (last != tickets.rend()) (void)Sync(*last);
+  }
+  for (const Ticket& ticket : tickets) {
+    if (auto durable = Sync(ticket); !durable) {
+      done.status = std::move(durable);
+      break;
+    }
+    ++done.taken;
+  }
+  return done;
 }
 
 base::Status Outboxes::EmitSamples(evidence::SampleBatch batch, base::WallTime observed_at) {

@@ -37,6 +37,10 @@ class Outboxes final : public schedulers::EvidenceSink {
   // when even that is not enough, os.* when the disk refuses: the caller keeps its copy and offers
   // it again.
   base::Status Emit(evidence::Payload payload, base::WallTime observed_at) override;
+  // One fdatasync per stream for all of them, however many; memory for one encoded record at a
+  // time. Records of both streams may be mixed, each stream keeps its order.
+  schedulers::EmittedAll EmitAll(std::vector<evidence::Payload> payloads,
+                                 base::WallTime observed_at) override;
   // Durable after the next Flush. A batch that finds no room is dropped and counted, and says so.
   base::Status EmitSamples(evidence::SampleBatch batch, base::WallTime observed_at);
   // Makes samples and acknowledgements durable; the daemon calls it every second.
@@ -51,6 +55,12 @@ class Outboxes final : public schedulers::EvidenceSink {
   Outboxes(const OutboxesOptions& options, std::unique_ptr<Outbox> lifecycle,
            std::unique_ptr<Outbox> samples, base::Clock& clock);
   base::Status MakeRoom(std::uint64_t bytes, StreamClass for_class);
+  struct Ticket {
+    bool samples = false;
+    std::uint64_t number = 0;
+  };
+  base::Result<Ticket> Append(evidence::Payload payload, base::WallTime observed_at);
+  base::Status Sync(const Ticket& ticket);
   base::Result<std::uint64_t> AppendLifecycle(std::string_view bytes);
   base::Result<std::uint64_t> AppendSamples(std::string_view bytes);
 

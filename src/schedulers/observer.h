@@ -2,8 +2,10 @@
 // and which of them run now. One folder per scheduler below this one.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,11 +15,30 @@
 
 namespace expanse::schedulers {
 
+// What EmitAll did: the first `taken` records are durable, `status` says why the next one is not.
+struct EmittedAll {
+  std::size_t taken = 0;
+  base::Status status;  // ok: all of them are
+};
+
 // Takes evidence into the outbox. Success means durable: the observer may delete its own copy.
 class EvidenceSink {
  public:
   virtual ~EvidenceSink() = default;
   virtual base::Status Emit(evidence::Payload payload, base::WallTime observed_at) = 0;
+  // Emit for each in order up to the first that is refused, but waiting for the disk once for all
+  // of them rather than for each. What was not taken must be offered again (some of it may be
+  // durable all the same: records are made to be repeated). A record that can never be taken fails
+  // with Code::kInvalidArgument, as in Emit; whoever offers the rest leaves it out.
+  virtual EmittedAll EmitAll(std::vector<evidence::Payload> payloads, base::WallTime observed_at) {
+    EmittedAll done;
+    for (evidence::Payload& payload : payloads) {
+      done.status = Emit(std::move(payload), observed_at);
+      if (!done.status) break;
+      ++done.taken;
+    }
+    return done;
+  }
 };
 
 // Not thread-safe; the daemon calls it from one thread.

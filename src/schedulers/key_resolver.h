@@ -1,0 +1,37 @@
+// What a sampler on a compute node cannot know: which run of which job an id means. The sampler
+// calls what it sees by node-local names, "job:<raw id>" or "sluid:<id>"; whoever knows the
+// scheduler's table says which execution that is when the controller takes the sampler's records.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/time.h"
+#include "evidence/execution.h"
+#include "evidence/records.h"
+
+namespace expanse::schedulers {
+
+// Implemented by the observer of a scheduler with samplers. Not thread-safe: asked on the thread
+// that calls Observe, thousands of times in a step, so answers come from memory.
+class KeyResolver {
+ public:
+  virtual ~KeyResolver() = default;
+  // The run that `local` meant at `at` (the controller's clock). Ids are recycled and requeued, so
+  // the time counts. Nothing: not known yet; asked again about every second for some minutes.
+  virtual std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
+                                                        base::WallTime at) = 0;
+  // Whether the scheduler has a node `node` on the machine `host`: several slurmd may share one
+  // host. A sampler may name no other node than its own host where this is not so.
+  virtual bool IsNodeOf(std::string_view node, std::string_view host) const { return node == host; }
+  // A sampler saw a job begin or end; `seen.key` is node-local. Called once per record, before its
+  // Resolve, so that a look-up at the scheduler can begin.
+  virtual void OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
+                           base::WallTime at) {
+    (void)seen;
+    (void)host;
+    (void)at;
+  }
+};
+
+}  // namespace expanse::schedulers
