@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <compare>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,10 @@ namespace expanse::collect {
 // A running workload that samples are to be attributed to. A scheduler adapter keeps the list.
 struct TrackedWorkload {
   evidence::ExecutionKey key;
+  // The node that it runs on, in the scheduler's words; empty: this host. Several nodes of a
+  // scheduler may be on one host, and an execution on more than one of them: then it is in the list
+  // once for each.
+  std::string node;
   // Directories of the workload's cgroups, absolute, one per hierarchy (v1) or one (v2). Empty: the
   // workload has none of its own and is followed by its process tree.
   std::vector<std::string> cgroups;
@@ -35,6 +40,19 @@ struct TrackedWorkload {
   std::vector<std::string> gpu_uuids;
 };
 
+// What tells the tracked workloads of a host apart, for state that is kept from tick to tick.
+struct WorkloadKey {
+  explicit WorkloadKey(const TrackedWorkload& workload)
+      : source_type(workload.key.source_type),
+        identity(workload.key.identity),
+        node(workload.node) {}
+  auto operator<=>(const WorkloadKey&) const = default;
+
+  evidence::SourceType source_type;
+  std::string identity;
+  std::string node;
+};
+
 struct Tick {
   base::WallTime wall{};
   base::MonoTime mono{};
@@ -44,7 +62,8 @@ struct Tick {
 class SampleSink {
  public:
   virtual ~SampleSink() = default;
-  // One point of one series; `workload` null: the compute itself.
+  // One point of one series; `workload` null: the compute itself. The node of a workload that has
+  // one takes the place of the series' own.
   virtual void Add(const TrackedWorkload* workload, const evidence::SeriesColumn& series,
                    double value) = 0;
 };

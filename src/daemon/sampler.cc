@@ -99,7 +99,9 @@ void Sampler::Add(const collect::TrackedWorkload* workload, const evidence::Seri
   }
   std::string& identity = identity_buffer_;
   identity.clear();
-  for (const std::string* part : {&series.metric, &series.source, &series.node, &series.gpu_uuid}) {
+  const bool elsewhere = workload != nullptr && !workload->node.empty();
+  const std::string& node = elsewhere ? workload->node : series.node;
+  for (const std::string* part : {&series.metric, &series.source, &node, &series.gpu_uuid}) {
     identity += *part;
     identity += '\0';
   }
@@ -112,6 +114,7 @@ void Sampler::Add(const collect::TrackedWorkload* workload, const evidence::Seri
     }
     found = scope->index.emplace(identity, scope->columns.size()).first;
     scope->columns.push_back({.series = series});
+    scope->columns.back().series.node = node;
     scope->columns.back().series.values.clear();
   }
   Column& column = scope->columns[found->second];

@@ -106,6 +106,24 @@ TEST_F(SamplerTest, SamplesTheComputeEveryInterval) {
   EXPECT_TRUE(host_->stopped);
 }
 
+TEST_F(SamplerTest, KeepsTheNodesOfOneExecutionApart) {
+  Begin("job");
+  Begin("job");
+  running_[0].node = "node1";
+  running_[1].node = "node2";
+  Seconds(1);
+  sampler_->Stop();
+  std::vector<std::string> nodes;
+  for (const auto& batch : batches_) {
+    if (!batch.key) continue;
+    EXPECT_EQ(batch.key->identity, "job");
+    for (const auto& column : batch.columns) {
+      if (column.metric == "memory") nodes.push_back(column.node);
+    }
+  }
+  EXPECT_EQ(nodes, (std::vector<std::string>{"node1", "node2"}));
+}
+
 TEST_F(SamplerTest, SamplesAYoungWorkloadEverySecondAndNothingElseSo) {
   Begin("old");
   running_[0].started -= 2h;

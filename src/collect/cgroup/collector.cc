@@ -54,7 +54,7 @@ void CgroupCollector::CollectImpl(const Tick& tick, const std::vector<TrackedWor
 
 CgroupCollector::Followed& CgroupCollector::Follow(const Tick& tick,
                                                    const TrackedWorkload& workload) {
-  auto& followed = followed_[Key(workload.key.source_type, workload.key.identity)];
+  auto& followed = followed_[WorkloadKey(workload)];
   if (followed == nullptr || followed->paths != workload.cgroups) {
     followed = std::make_unique<Followed>(view_.root, workload.cgroups, &fds_);
   }

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "collect/cgroup/reader.h"
@@ -40,8 +39,6 @@ class CgroupCollector final : public Collector {
     bool first = true;
     base::MonoTime seen_at{};
   };
-  using Key = std::pair<evidence::SourceType, std::string>;
-
   Followed& Follow(const Tick& tick, const TrackedWorkload& workload);
   void Emit(const Tick& tick, const TrackedWorkload& workload, const CgroupUsage& usage,
             Followed& followed, SampleSink& sink);
@@ -49,7 +46,7 @@ class CgroupCollector final : public Collector {
   HostView view_;
   FdBudget fds_;
   SeriesTable series_;
-  std::map<Key, std::unique_ptr<Followed>> followed_;
+  std::map<WorkloadKey, std::unique_ptr<Followed>> followed_;
 
   CgroupVersion version_ = CgroupVersion::kNone;
   base::WallTime checked_at_{};

@@ -159,5 +159,27 @@ TEST_F(CgroupCollectorTest, AReusedIdentityWithOtherCgroupsStartsAnew) {
   EXPECT_FALSE(sink_.Value("cpu", "a"));
 }
 
+// Two nodes of a scheduler on one host, and one job on both of them.
+TEST_F(CgroupCollectorTest, KeepsTheNodesOfOneExecutionApart) {
+  tree_.Write("sys/fs/cgroup/v/cgroup.controllers", "cpu\n");
+  tree_.Write("sys/fs/cgroup/v/cpu.stat", "usage_usec 500000\n");
+  std::vector<TrackedWorkload> workloads = {Workload("a", {kGroup}),
+                                            Workload("a", {"/sys/fs/cgroup/v"})};
+  workloads[0].node = "node1";
+  workloads[1].node = "node2";
+  CgroupCollector collector({tree_.root(), "n1"});
+  ASSERT_TRUE(collector.Start());
+  collector.Collect(TickAt(0s), workloads, sink_);
+  tree_.Write("sys/fs/cgroup/w/cpu.stat", "usage_usec 11000000\n");
+  tree_.Write("sys/fs/cgroup/v/cpu.stat", "usage_usec 5500000\n");
+  sink_.Clear();
+  collector.Collect(TickAt(10s), workloads, sink_);
+  std::vector<double> rates;
+  for (const auto& point : sink_.points()) {
+    if (point.series.metric == "cpu") rates.push_back(point.value);
+  }
+  EXPECT_EQ(rates, (std::vector<double>{1.0, 0.5}));
+}
+
 }  // namespace
 }  // namespace expanse::collect

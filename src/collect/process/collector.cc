@@ -57,7 +57,7 @@ void ProcessCollector::CollectImpl(const Tick& tick, const std::vector<TrackedWo
 
 ProcessCollector::Followed& ProcessCollector::Follow(const Tick& tick,
                                                      const TrackedWorkload& workload) {
-  auto& followed = followed_[Key(workload.key.source_type, workload.key.identity)];
+  auto& followed = followed_[WorkloadKey(workload)];
   const auto same_root = [](const TrackedWorkload::Root& a, const TrackedWorkload::Root& b) {
     return a.pid == b.pid && a.start_ticks == b.start_ticks;
   };

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "collect/collector.h"
@@ -46,8 +45,6 @@ class ProcessCollector final : public Collector {
     bool first = true;
     base::MonoTime seen_at{};
   };
-  using Key = std::pair<evidence::SourceType, std::string>;
-
   Followed& Follow(const Tick& tick, const TrackedWorkload& workload);
   std::vector<pid_t> FollowTree(const Tick& tick, const TrackedWorkload& workload,
                                 Followed& followed, SampleSink& sink);
@@ -57,7 +54,7 @@ class ProcessCollector final : public Collector {
   HostView view_;
   std::unique_ptr<ProcessTable> table_;
   SeriesTable series_;
-  std::map<Key, std::unique_ptr<Followed>> followed_;
+  std::map<WorkloadKey, std::unique_ptr<Followed>> followed_;
 
   base::WallTime checked_at_{};
   bool started_ = false;

@@ -144,6 +144,27 @@ TEST_F(ProcessCollectorTest, FillsInForAControllerThatIsNotEnabled) {
   EXPECT_EQ(sink_.Value("memory", "a"), 300.0 * 1024);
 }
 
+// Two nodes of a scheduler on one host, and one job on both of them.
+TEST_F(ProcessCollectorTest, KeepsTheNodesOfOneExecutionApart) {
+  WriteProcess(tree_, {.pid = 100, .user = 100});
+  WriteProcess(tree_, {.pid = 200, .user = 100});
+  std::vector<TrackedWorkload> workloads = {Tree("a", 100), Tree("a", 200)};
+  workloads[0].node = "node1";
+  workloads[1].node = "node2";
+  ProcessCollector collector({tree_.root(), "n1", 0});
+  collector.Start();
+  collector.Collect(TickAt(0s), workloads, sink_);
+  WriteProcess(tree_, {.pid = 100, .user = 1100});
+  WriteProcess(tree_, {.pid = 200, .user = 600});
+  sink_.Clear();
+  collector.Collect(TickAt(10s), workloads, sink_);
+  std::vector<double> rates;
+  for (const auto& point : sink_.points()) {
+    if (point.series.metric == "cpu") rates.push_back(point.value);
+  }
+  EXPECT_EQ(rates, (std::vector<double>{1.0, 0.5}));
+}
+
 TEST_F(ProcessCollectorTest, SaysWhenProcessesAreHidden) {
   tree_.Remove("proc/1");
   ProcessCollector collector({tree_.root(), "n1", 0});

@@ -72,12 +72,14 @@ const TrackedWorkload* OwnerFinder::Find(pid_t pid, const std::vector<TrackedWor
   const auto known = known_.find(pid);
   if (known != known_.end() && known->second.start == stat->start) {
     known->second.asked = true;
-    const auto same = std::ranges::find(workloads, known->second.key, &TrackedWorkload::key);
+    const auto same = std::ranges::find_if(workloads, [&](const TrackedWorkload& workload) {
+      return WorkloadKey(workload) == known->second.key;
+    });
     if (same != workloads.end()) return &*same;
   }
   const TrackedWorkload* owner = ByCgroup(pid, workloads);
   if (owner == nullptr) owner = ByAncestors(pid, workloads);
-  if (owner != nullptr) known_[pid] = {stat->start, owner->key, true};
+  if (owner != nullptr) known_.insert_or_assign(pid, Known{stat->start, WorkloadKey(*owner), true});
   return owner;
 }
 

@@ -27,7 +27,7 @@ class OwnerFinder {
  private:
   struct Known {
     std::uint64_t start = 0;
-    evidence::ExecutionKey key;
+    WorkloadKey key;
     bool asked = true;
   };
   const TrackedWorkload* ByCgroup(pid_t pid, const std::vector<TrackedWorkload>& workloads) const;
