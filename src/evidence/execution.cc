@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "base/crypto.h"
@@ -14,6 +16,9 @@ constexpr std::array<std::string_view, 7> kStatuses = {
     "", "queued", "running", "succeeded", "failed", "cancelled", "unknown"};
 constexpr std::array<std::string_view, 7> kOutcomes = {
     "", "success", "failure", "cancelled", "timeout", "out_of_memory", "unknown"};
+
+constexpr std::string_view kStepsLeftOut =
+    "too many steps: those that failed and the first ones are kept";
 
 template <typename Enum, std::size_t N>
 std::optional<Enum> ParseName(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -43,11 +48,22 @@ void MergeResources(Resources& known, const Resources& seen) {
   TakeNonEmpty(known.tres, seen.tres);
 }
 
+// How much a memory peak of this basis is worth; one of an unknown basis least.
+std::size_t BasisStrength(std::string_view basis) {
+  constexpr std::array<std::string_view, 4> kWeakestFirst = {"rss", "rusage", "sampled",
+                                                             "cgroup_peak"};
+  const auto* const found = std::find(kWeakestFirst.begin(), kWeakestFirst.end(), basis);
+  return found == kWeakestFirst.end() ? 0
+                                      : 1 + static_cast<std::size_t>(found - kWeakestFirst.begin());
+}
+
 void MergeUsage(Usage& known, const Usage& seen) {
   Take(known.cpu_s, seen.cpu_s);
   Take(known.cpu_user_s, seen.cpu_user_s);
   Take(known.cpu_system_s, seen.cpu_system_s);
-  if (seen.memory_peak_bytes) {
+  if (seen.memory_peak_bytes &&
+      (!known.memory_peak_bytes ||
+       BasisStrength(seen.memory_peak_basis) >= BasisStrength(known.memory_peak_basis))) {
     known.memory_peak_bytes = seen.memory_peak_bytes;
     known.memory_peak_basis = seen.memory_peak_basis;
   }
@@ -74,6 +90,54 @@ int Progress(ExecutionStatus status) {
   return 0;
 }
 
+void MergeStep(Step& known, const Step& seen) {
+  TakeNonEmpty(known.name, seen.name);
+  if (Progress(seen.status) >= Progress(known.status)) {
+    if (seen.status != ExecutionStatus::kUnspecified) known.status = seen.status;
+    TakeNonEmpty(known.native_state, seen.native_state);
+    Take(known.exit_code, seen.exit_code);
+    Take(known.signal, seen.signal);
+  }
+  Take(known.started_at, seen.started_at);
+  Take(known.ended_at, seen.ended_at);
+  Take(known.node_count, seen.node_count);
+  Take(known.task_count, seen.task_count);
+  MergeUsage(known.used, seen.used);
+  Take(known.memory_peak_task_bytes, seen.memory_peak_task_bytes);
+  TakeNonEmpty(known.tres_used, seen.tres_used);
+}
+
+bool IsNumbered(const Step& step) {
+  return !step.id.empty() && step.id.front() >= '0' && step.id.front() <= '9';
+}
+
+// "2" before "10" before "10+1"; words before numbers.
+bool ComesBefore(const Step& a, const Step& b) {
+  const auto digits = [](const Step& step) {
+    return std::min(step.id.find_first_not_of("0123456789"), step.id.size());
+  };
+  if (IsNumbered(a) != IsNumbered(b)) return IsNumbered(b);
+  if (IsNumbered(a) && digits(a) != digits(b)) return digits(a) < digits(b);
+  return a.id < b.id;
+}
+
+void MergeSteps(std::vector<Step>& known, const std::vector<Step>& seen) {
+  if (seen.empty()) return;
+  std::stable_sort(known.begin(), known.end(), ComesBefore);
+  std::vector<Step> fresh;
+  for (const Step& step : seen) {
+    const auto found = std::lower_bound(known.begin(), known.end(), step, ComesBefore);
+    if (found != known.end() && found->id == step.id) {
+      MergeStep(*found, step);
+    } else {
+      fresh.push_back(step);
+    }
+  }
+  known.insert(known.end(), std::make_move_iterator(fresh.begin()),
+               std::make_move_iterator(fresh.end()));
+  std::stable_sort(known.begin(), known.end(), ComesBefore);
+}
+
 // Forgets what belonged to the run before a requeue.
 void StartOver(Execution& known, std::uint32_t restart_count) {
   known.restart_count = restart_count;
@@ -83,15 +147,23 @@ void StartOver(Execution& known, std::uint32_t restart_count) {
   known.native_reason.clear();
   known.exit_code.reset();
   known.signal.reset();
+  known.eligible_at.reset();
+  known.expected_start_at.reset();
   known.started_at.reset();
   known.ended_at.reset();
+  known.suspended_s.reset();
   known.used = {};
+  known.steps.clear();
 }
 
 // Where a run stands and how it got there; taken over as a whole or not at all.
 void MergeState(Execution& known, const Execution& seen) {
   const bool says_status = seen.status != ExecutionStatus::kUnspecified;
   if (says_status && Progress(seen.status) < Progress(known.status)) return;
+  if (seen.status == ExecutionStatus::kQueued) known.expected_start_at = seen.expected_start_at;
+  // Why it waited is no reason of what came after.
+  if (known.status == ExecutionStatus::kQueued && Progress(seen.status) > Progress(known.status))
+    known.native_reason.clear();
   if (says_status) known.status = seen.status;
   if (seen.outcome != Outcome::kUnspecified) known.outcome = seen.outcome;
   TakeNonEmpty(known.native_state, seen.native_state);
@@ -107,10 +179,18 @@ void MergeRun(Execution& known, const Execution& seen) {
     return;
   if (seen.restart_count > known.restart_count) StartOver(known, seen.restart_count);
   MergeState(known, seen);
+  if (Progress(known.status) <= Progress(ExecutionStatus::kQueued)) {
+    Take(known.expected_start_at, seen.expected_start_at);
+  } else {
+    known.expected_start_at.reset();
+  }
+  Take(known.eligible_at, seen.eligible_at);
   Take(known.started_at, seen.started_at);
   Take(known.ended_at, seen.ended_at);
+  Take(known.suspended_s, seen.suspended_s);
   MergeResources(known.allocated, seen.allocated);
   MergeUsage(known.used, seen.used);
+  MergeSteps(known.steps, seen.steps);
 }
 
 }  // namespace
@@ -149,6 +229,30 @@ std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key) {
   return text;
 }
 
+bool BoundSteps(std::vector<Step>* steps, std::size_t most, std::vector<std::string>* notes) {
+  if (steps->size() <= most) return false;
+  const auto rank = [](const Step& step) {
+    const bool bad = step.status == ExecutionStatus::kFailed ||
+                     step.status == ExecutionStatus::kCancelled ||
+                     step.exit_code.value_or(0) != 0 || step.signal.value_or(0) != 0;
+    return bad ? 0 : IsNumbered(step) ? 2 : 1;
+  };
+  std::vector<std::size_t> order(steps->size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return rank((*steps)[a]) < rank((*steps)[b]);
+  });
+  order.resize(most);
+  std::sort(order.begin(), order.end());
+  std::vector<Step> kept;
+  kept.reserve(most);
+  for (const std::size_t i : order) kept.push_back(std::move((*steps)[i]));
+  *steps = std::move(kept);
+  if (std::find(notes->begin(), notes->end(), kStepsLeftOut) == notes->end())
+    notes->emplace_back(kStepsLeftOut);
+  return true;
+}
+
 Execution Merge(Execution known, const Execution& seen) {
   const bool same_run = seen.restart_count == known.restart_count;
   // A guess (its end was not seen, so it was made up) gives way to what was seen, whichever is
@@ -182,6 +286,7 @@ Execution Merge(Execution known, const Execution& seen) {
   TakeNonEmpty(known.stderr_path, seen.stderr_path);
   TakeNonEmpty(known.bundle_hash, seen.bundle_hash);
   if (!is_guess) TakeNonEmpty(known.capture_notes, seen.capture_notes);
+  BoundSteps(&known.steps, kMaxSteps, &known.capture_notes);
   known.updated_at = std::max(known.updated_at, seen.updated_at);  // an absent one is the smallest
   return known;
 }

@@ -60,11 +60,30 @@ struct Usage {
   std::optional<double> cpu_user_s;
   std::optional<double> cpu_system_s;
   std::optional<std::uint64_t> memory_peak_bytes;
-  std::string memory_peak_basis;  // "cgroup_peak", "sampled", "rss", "rusage"
+  // "cgroup_peak", "sampled", "rusage", "rss": the strongest first; see Merge.
+  std::string memory_peak_basis;
   std::optional<std::uint64_t> io_read_bytes;
   std::optional<std::uint64_t> io_write_bytes;
   std::optional<std::uint64_t> oom_kills;
   bool operator==(const Usage&) const = default;
+};
+
+// A part of a run that the scheduler starts and accounts for by itself: a Slurm job step.
+struct Step {
+  std::string id;  // as the scheduler writes it: "batch", "extern", "interactive", "0", "0+1"
+  std::string name;
+  ExecutionStatus status = ExecutionStatus::kUnspecified;
+  std::string native_state;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> signal;
+  std::optional<base::WallTime> started_at;
+  std::optional<base::WallTime> ended_at;
+  std::optional<std::uint32_t> node_count;
+  std::optional<std::uint32_t> task_count;
+  Usage used;                                           // of all tasks together
+  std::optional<std::uint64_t> memory_peak_task_bytes;  // of the task that needed most
+  std::string tres_used;                                // as the scheduler writes it
+  bool operator==(const Step&) const = default;
 };
 
 // How an execution is recognised again; unique within its compute.
@@ -80,6 +99,7 @@ std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key);
 
 // Of one execution, however many observations it was merged from.
 inline constexpr std::size_t kMaxLabels = 128;
+inline constexpr std::size_t kMaxSteps = 512;
 
 struct Execution {
   std::string execution_id;
@@ -109,12 +129,16 @@ struct Execution {
   std::optional<std::int32_t> signal;
 
   std::optional<base::WallTime> submitted_at;
+  std::optional<base::WallTime> eligible_at;        // when nothing but resources stood in its way
+  std::optional<base::WallTime> expected_start_at;  // while queued: the scheduler's estimate
   std::optional<base::WallTime> started_at;
   std::optional<base::WallTime> ended_at;
+  std::optional<std::int64_t> suspended_s;  // of the time between start and end
 
   Resources requested;
   Resources allocated;
   Usage used;
+  std::vector<Step> steps;
 
   std::string stdout_path;
   std::string stderr_path;
@@ -128,8 +152,16 @@ struct Execution {
 // absent ones leave them. Observations may arrive late: within one restart count a run never goes
 // back (terminal to running, running to queued), and what an earlier run of the submission says
 // about its state, times and usage is dropped. A higher restart count starts those over. Of a
-// guessed end (kUnknown) nothing stays beside one that was seen. Labels beyond kMaxLabels are left
-// out.
+// guessed end (kUnknown) nothing stays beside one that was seen. What belongs to waiting (the
+// expected start, the reason) goes when the run leaves the queue; an observation that says queued
+// replaces the expected start also by none. A memory peak never gives way to one of a weaker basis.
+// Steps are united by id, in the order batch, extern and other words, then numbers. Labels beyond
+// kMaxLabels are left out, steps beyond kMaxSteps by BoundSteps.
 Execution Merge(Execution known, const Execution& seen);
+
+// Keeps the `most` steps that tell most, in their order: failed ones, then the scheduler's own
+// (batch, extern, interactive), then the first ones. True when it left some out; `notes` says so
+// then, once.
+bool BoundSteps(std::vector<Step>* steps, std::size_t most, std::vector<std::string>* notes);
 
 }  // namespace expanse::evidence

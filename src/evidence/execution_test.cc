@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "base/crypto.h"
 
@@ -243,10 +244,132 @@ TEST(Merge, KeepsMemoryPeakAndItsBasisTogether) {
   known.used.memory_peak_bytes = 10;
   known.used.memory_peak_basis = "sampled";
   Execution seen;
-  seen.used.memory_peak_basis = "rss";
-  EXPECT_EQ(Merge(known, seen).used.memory_peak_basis, "sampled");
+  seen.used.memory_peak_basis = "cgroup_peak";
+  EXPECT_EQ(Merge(known, seen).used.memory_peak_basis, "sampled") << "a basis without a peak";
   seen.used.memory_peak_bytes = 12;
-  EXPECT_EQ(Merge(known, seen).used.memory_peak_basis, "rss");
+  EXPECT_EQ(Merge(known, seen).used.memory_peak_basis, "cgroup_peak");
+  EXPECT_EQ(Merge(known, seen).used.memory_peak_bytes, 12U);
+}
+
+TEST(Merge, NeverLetsAMemoryPeakGiveWayToOneOfAWeakerBasis) {
+  const char* const weakest_first[] = {"", "rss", "rusage", "sampled", "cgroup_peak"};
+  for (std::size_t known = 0; known < std::size(weakest_first); ++known) {
+    for (std::size_t seen = 0; seen < std::size(weakest_first); ++seen) {
+      Execution first;
+      first.used = {.memory_peak_bytes = 10, .memory_peak_basis = weakest_first[known]};
+      Execution second;
+      second.used = {.memory_peak_bytes = 7, .memory_peak_basis = weakest_first[seen]};
+      SCOPED_TRACE(first.used.memory_peak_basis + " then " + second.used.memory_peak_basis);
+      EXPECT_EQ(Merge(first, second).used, seen >= known ? second.used : first.used);
+    }
+  }
+}
+
+TEST(Merge, ForgetsWhatBelongsToWaitingOnceItRuns) {
+  Execution queued = Seen(ExecutionStatus::kQueued);
+  queued.native_reason = "Resources";
+  queued.expected_start_at = At(60);
+  queued.eligible_at = At(1);
+  Execution running = Seen(ExecutionStatus::kRunning);
+  running.started_at = At(5);
+  for (const Execution& merged : {Merge(queued, running), Merge(running, queued)}) {
+    EXPECT_EQ(merged.expected_start_at, std::nullopt);
+    EXPECT_EQ(merged.native_reason, "");
+    EXPECT_EQ(merged.eligible_at, At(1));
+  }
+}
+
+TEST(Merge, TakesTheLatestWordOnTheExpectedStart) {
+  Execution queued = Seen(ExecutionStatus::kQueued);
+  queued.expected_start_at = At(60);
+  Execution silent;
+  silent.comment = "no word on its state";
+  EXPECT_EQ(Merge(queued, silent).expected_start_at, At(60));
+  Execution later = Seen(ExecutionStatus::kQueued);
+  later.expected_start_at = At(90);
+  EXPECT_EQ(Merge(queued, later).expected_start_at, At(90));
+  EXPECT_EQ(Merge(queued, Seen(ExecutionStatus::kQueued)).expected_start_at, std::nullopt)
+      << "the scheduler has no estimate any more";
+}
+
+Step StepOf(const std::string& id, ExecutionStatus status = ExecutionStatus::kSucceeded) {
+  Step step;
+  step.id = id;
+  step.status = status;
+  return step;
+}
+
+std::vector<std::string> Ids(const std::vector<Step>& steps) {
+  std::vector<std::string> ids;
+  for (const Step& step : steps) ids.push_back(step.id);
+  return ids;
+}
+
+TEST(MergeSteps, UnitesThemByIdInTheirOrder) {
+  Execution known;
+  known.steps = {StepOf("10"), StepOf("2", ExecutionStatus::kRunning), StepOf("batch")};
+  known.steps[1].name = "train";
+  known.steps[1].used = {.memory_peak_bytes = 10, .memory_peak_basis = "cgroup_peak"};
+  Execution seen;
+  seen.steps = {StepOf("2", ExecutionStatus::kFailed), StepOf("0+1"), StepOf("extern")};
+  seen.steps[0].exit_code = 3;
+  seen.steps[0].used = {.cpu_s = 4, .memory_peak_bytes = 99, .memory_peak_basis = "rss"};
+  const Execution merged = Merge(known, seen);
+  EXPECT_EQ(Ids(merged.steps), (std::vector<std::string>{"batch", "extern", "0+1", "2", "10"}));
+  const Step& united = merged.steps[3];
+  EXPECT_EQ(united.name, "train");
+  EXPECT_EQ(united.status, ExecutionStatus::kFailed);
+  EXPECT_EQ(united.exit_code, 3);
+  EXPECT_EQ(united.used.cpu_s, 4.0);
+  EXPECT_EQ(united.used.memory_peak_bytes, 10U) << "of the stronger basis";
+  EXPECT_EQ(Merge(merged, seen), merged);
+}
+
+TEST(MergeSteps, NeverGoBack) {
+  Execution known;
+  known.steps = {StepOf("0", ExecutionStatus::kFailed)};
+  known.steps[0].native_state = "OUT_OF_MEMORY";
+  known.steps[0].exit_code = 0;
+  known.steps[0].signal = 125;
+  Execution late;
+  late.steps = {StepOf("0", ExecutionStatus::kRunning)};
+  late.steps[0].native_state = "RUNNING";
+  late.steps[0].signal = 0;
+  late.steps[0].started_at = At(1);
+  const Execution merged = Merge(known, late);
+  EXPECT_EQ(merged.steps[0].status, ExecutionStatus::kFailed);
+  EXPECT_EQ(merged.steps[0].native_state, "OUT_OF_MEMORY");
+  EXPECT_EQ(merged.steps[0].signal, 125);
+  EXPECT_EQ(merged.steps[0].started_at, At(1)) << "what the late observation adds";
+}
+
+TEST(MergeSteps, BelongToOneRun) {
+  Execution known = Seen(ExecutionStatus::kFailed);
+  known.steps = {StepOf("batch", ExecutionStatus::kFailed)};
+  known.suspended_s = 9;
+  Execution again = Seen(ExecutionStatus::kRunning, 1);
+  again.steps = {StepOf("extern", ExecutionStatus::kRunning)};
+  EXPECT_EQ(Ids(Merge(known, again).steps), (std::vector<std::string>{"extern"}));
+  EXPECT_EQ(Merge(known, again).suspended_s, std::nullopt);
+}
+
+TEST(MergeSteps, AreHeldToTheirBoundAndKeepTheFailedOnes) {
+  Execution known;
+  for (int i = 0; i < 500; ++i) known.steps.push_back(StepOf(std::to_string(i)));
+  known.steps.push_back(StepOf("batch"));
+  Execution seen;
+  for (int i = 500; i < 1000; ++i) seen.steps.push_back(StepOf(std::to_string(i)));
+  seen.steps.back().status = ExecutionStatus::kFailed;
+  seen.steps[300].exit_code = 1;
+  const Execution merged = Merge(known, seen);
+  ASSERT_EQ(merged.steps.size(), kMaxSteps);
+  EXPECT_EQ(merged.steps[0].id, "batch");
+  EXPECT_EQ(merged.steps[1].id, "0");
+  EXPECT_EQ(merged.steps[509].id, "508") << "the first ones";
+  EXPECT_EQ(merged.steps[510].id, "800");
+  EXPECT_EQ(merged.steps[511].id, "999");
+  ASSERT_EQ(merged.capture_notes.size(), 1U);
+  EXPECT_EQ(Merge(merged, seen).capture_notes.size(), 1U) << "said once";
 }
 
 TEST(Merge, NeverTakesUpdatedAtBack) {

@@ -28,6 +28,8 @@ struct WireLimits {
   std::size_t labels = kMaxLabels;
   std::size_t nodes = 65536;
   std::size_t notes = 64;
+  std::size_t steps = kMaxSteps;
+  std::size_t step_text = 1024;            // one text of a step
   std::size_t execution_bytes = 8U << 20;  // the whole message
   std::size_t columns = 4096;
   std::size_t points = 100'000;      // columns x times
@@ -44,7 +46,8 @@ struct WireLimits {
 Execution FitLimits(Execution execution, const WireLimits& limits = {});
 
 // Text that is not UTF-8 goes as text with U+FFFD and, byte-exact, in raw_bytes under the name of
-// its field ("name", "command[3]", "nodes[0]", "labels[key]", "label_key[key]", "requested.tres").
+// its field ("name", "command[3]", "nodes[0]", "labels[key]", "label_key[key]", "requested.tres",
+// "steps[2].name").
 void ToProto(const Execution& execution, data::v1::Execution* out);
 // Fails with evidence.too_large, evidence.malformed (raw bytes that contradict their text, negative
 // or non-finite amounts, amounts above 2^63-1) or evidence.time (before 1990, or over a day ahead

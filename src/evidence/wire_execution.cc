@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <functional>
 #include <utility>
 
 #include "evidence/wire.h"
@@ -13,7 +13,8 @@ namespace expanse::evidence {
 namespace {
 
 namespace pb = data::v1;
-using RawMap = google::protobuf::Map<std::string, std::string>;
+using wire::PutText;
+using wire::RawMap;
 using TextList = google::protobuf::RepeatedPtrField<std::string>;
 
 // The free text of an execution, for both directions and for the limits.
@@ -62,15 +63,6 @@ static_assert(static_cast<int>(SourceType::kHost) ==
 
 // ---- to protobuf
 
-void PutText(const std::string& text, std::string_view field, std::string* out, RawMap* raw) {
-  if (base::IsValidUtf8(text)) {
-    *out = text;
-    return;
-  }
-  *out = base::ToValidUtf8(text);
-  (*raw)[std::string(field)] = text;
-}
-
 void PutList(const std::vector<std::string>& texts, std::string_view field, TextList* out,
              RawMap* raw) {
   for (std::size_t i = 0; i < texts.size(); ++i)
@@ -90,28 +82,6 @@ void PutLabels(const Execution& in, pb::Execution* out) {
       PutText(value, fmt::format("labels[{}]", shown), &(*out->mutable_labels())[shown], raw);
     }
   }
-}
-
-void PutResources(const Resources& in, std::string_view field, pb::Resources* out, RawMap* raw) {
-  if (in.cpu_cores) out->set_cpu_cores(*in.cpu_cores);
-  if (in.memory_bytes) out->set_memory_bytes(*in.memory_bytes);
-  if (in.gpu_count) out->set_gpu_count(*in.gpu_count);
-  PutText(in.gpu_type, fmt::format("{}.gpu_type", field), out->mutable_gpu_type(), raw);
-  if (in.node_count) out->set_node_count(*in.node_count);
-  if (in.task_count) out->set_task_count(*in.task_count);
-  if (in.walltime_s) out->set_walltime_seconds(*in.walltime_s);
-  PutText(in.tres, fmt::format("{}.tres", field), out->mutable_tres(), raw);
-}
-
-void PutUsage(const Usage& in, pb::Usage* out) {
-  if (in.cpu_s) out->set_cpu_seconds(*in.cpu_s);
-  if (in.cpu_user_s) out->set_cpu_user_seconds(*in.cpu_user_s);
-  if (in.cpu_system_s) out->set_cpu_system_seconds(*in.cpu_system_s);
-  if (in.memory_peak_bytes) out->set_memory_peak_bytes(*in.memory_peak_bytes);
-  out->set_memory_peak_basis(base::ToValidUtf8(in.memory_peak_basis));
-  if (in.io_read_bytes) out->set_io_read_bytes(*in.io_read_bytes);
-  if (in.io_write_bytes) out->set_io_write_bytes(*in.io_write_bytes);
-  if (in.oom_kills) out->set_oom_kills(*in.oom_kills);
 }
 
 // ---- from protobuf
@@ -134,9 +104,14 @@ class Reader {
         TakeList(in_.capture_notes(), "capture_notes", limits_.text, &out_.capture_notes));
     EXPANSE_RETURN_IF_ERROR(TakeLabels());
     EXPANSE_RETURN_IF_ERROR(TakeTimes());
-    EXPANSE_RETURN_IF_ERROR(TakeResources(in_.requested(), "requested", &out_.requested));
-    EXPANSE_RETURN_IF_ERROR(TakeResources(in_.allocated(), "allocated", &out_.allocated));
-    EXPANSE_RETURN_IF_ERROR(TakeUsage());
+    EXPANSE_RETURN_IF_ERROR(wire::TakeResources(in_.requested(), in_.raw_bytes(), "requested",
+                                                limits_, &out_.requested));
+    EXPANSE_RETURN_IF_ERROR(wire::TakeResources(in_.allocated(), in_.raw_bytes(), "allocated",
+                                                limits_, &out_.allocated));
+    EXPANSE_RETURN_IF_ERROR(wire::TakeUsage(in_.used(), limits_, &out_.used));
+    EXPANSE_RETURN_IF_ERROR(wire::TakeAmount(in_.has_suspended_seconds(), in_.suspended_seconds(),
+                                             "suspended_seconds", &out_.suspended_s));
+    EXPANSE_RETURN_IF_ERROR(wire::TakeSteps(in_, now_, limits_, &out_.steps));
     return std::move(out_);
   }
 
@@ -185,12 +160,20 @@ class Reader {
   }
 
   base::Status TakeTimes() {
-    const auto take = [&](bool has, const google::protobuf::Timestamp& in, std::string_view what,
-                          std::optional<base::WallTime>* out) -> base::Status {
+    const auto take_until = [](base::WallTime now, bool has, const google::protobuf::Timestamp& in,
+                               std::string_view what,
+                               std::optional<base::WallTime>* out) -> base::Status {
       if (!has) return {};
-      EXPANSE_ASSIGN_OR_RETURN(*out, wire::TakeTime(in, now_, what));
+      EXPANSE_ASSIGN_OR_RETURN(*out, wire::TakeTime(in, now, what));
       return {};
     };
+    const auto take = std::bind_front(take_until, now_);
+    // A job may be put off, or expected, for any time ahead.
+    const auto take_any = std::bind_front(take_until, base::WallTime::max());
+    EXPANSE_RETURN_IF_ERROR(
+        take_any(in_.has_eligible_at(), in_.eligible_at(), "eligible_at", &out_.eligible_at));
+    EXPANSE_RETURN_IF_ERROR(take_any(in_.has_expected_start_at(), in_.expected_start_at(),
+                                     "expected_start_at", &out_.expected_start_at));
     EXPANSE_RETURN_IF_ERROR(
         take(in_.has_submitted_at(), in_.submitted_at(), "submitted_at", &out_.submitted_at));
     EXPANSE_RETURN_IF_ERROR(
@@ -204,23 +187,17 @@ class Reader {
     return found == in_.raw_bytes().end() ? nullptr : &found->second;
   }
 
-  base::Status TakeText(const std::string& text, std::string_view field, std::string* out,
-                        std::size_t limit) const {
-    EXPANSE_ASSIGN_OR_RETURN(*out, wire::TakeRaw(text, Raw(std::string(field)), field));
-    if (out->size() <= limit) return {};
-    return wire::TooLarge(
-        fmt::format("{} has {} bytes, at most {} are taken", field, out->size(), limit));
-  }
   base::Status TakeText(const std::string& text, std::string_view field, std::string* out) const {
-    return TakeText(text, field, out, limits_.text);
+    return wire::TakeText(text, in_.raw_bytes(), field, limits_.text, out);
   }
 
   base::Status TakeList(const TextList& in, std::string_view field, std::size_t limit,
                         std::vector<std::string>* out) {
     out->resize(static_cast<std::size_t>(in.size()));
     for (int i = 0; i < in.size(); ++i) {
-      EXPANSE_RETURN_IF_ERROR(TakeText(in[i], fmt::format("{}[{}]", field, i),
-                                       &(*out)[static_cast<std::size_t>(i)], limit));
+      EXPANSE_RETURN_IF_ERROR(wire::TakeText(in[i], in_.raw_bytes(),
+                                             fmt::format("{}[{}]", field, i), limit,
+                                             &(*out)[static_cast<std::size_t>(i)]));
     }
     return {};
   }
@@ -248,62 +225,6 @@ class Reader {
     return {};
   }
 
-  static base::Status TakeAmount(bool has, double in, std::string_view what,
-                                 std::optional<double>* out) {
-    if (!has) return {};
-    if (!std::isfinite(in) || in < 0)
-      return wire::Malformed(fmt::format("{} is not an amount", what));
-    *out = in;
-    return {};
-  }
-  static base::Status TakeAmount(bool has, std::uint64_t in, std::string_view what,
-                                 std::optional<std::uint64_t>* out) {
-    if (!has) return {};
-    if (!wire::FitsSigned(in)) return wire::Malformed(fmt::format("{} is above 2^63-1", what));
-    *out = in;
-    return {};
-  }
-
-  base::Status TakeResources(const pb::Resources& in, std::string_view field, Resources* out) {
-    EXPANSE_RETURN_IF_ERROR(
-        TakeAmount(in.has_cpu_cores(), in.cpu_cores(), "cpu_cores", &out->cpu_cores));
-    EXPANSE_RETURN_IF_ERROR(
-        TakeAmount(in.has_memory_bytes(), in.memory_bytes(), "memory_bytes", &out->memory_bytes));
-    if (in.has_gpu_count()) out->gpu_count = in.gpu_count();
-    if (in.has_node_count()) out->node_count = in.node_count();
-    if (in.has_task_count()) out->task_count = in.task_count();
-    if (in.has_walltime_seconds()) {
-      if (in.walltime_seconds() < 0) return wire::Malformed("walltime_seconds is negative");
-      out->walltime_s = in.walltime_seconds();
-    }
-    EXPANSE_RETURN_IF_ERROR(
-        TakeText(in.gpu_type(), fmt::format("{}.gpu_type", field), &out->gpu_type));
-    return TakeText(in.tres(), fmt::format("{}.tres", field), &out->tres);
-  }
-
-  base::Status TakeUsage() {
-    const pb::Usage& in = in_.used();
-    Usage& out = out_.used;
-    EXPANSE_RETURN_IF_ERROR(
-        TakeAmount(in.has_cpu_seconds(), in.cpu_seconds(), "cpu_seconds", &out.cpu_s));
-    EXPANSE_RETURN_IF_ERROR(TakeAmount(in.has_cpu_user_seconds(), in.cpu_user_seconds(),
-                                       "cpu_user_seconds", &out.cpu_user_s));
-    EXPANSE_RETURN_IF_ERROR(TakeAmount(in.has_cpu_system_seconds(), in.cpu_system_seconds(),
-                                       "cpu_system_seconds", &out.cpu_system_s));
-    EXPANSE_RETURN_IF_ERROR(TakeAmount(in.has_memory_peak_bytes(), in.memory_peak_bytes(),
-                                       "memory_peak_bytes", &out.memory_peak_bytes));
-    EXPANSE_RETURN_IF_ERROR(TakeAmount(in.has_io_read_bytes(), in.io_read_bytes(), "io_read_bytes",
-                                       &out.io_read_bytes));
-    EXPANSE_RETURN_IF_ERROR(TakeAmount(in.has_io_write_bytes(), in.io_write_bytes(),
-                                       "io_write_bytes", &out.io_write_bytes));
-    EXPANSE_RETURN_IF_ERROR(
-        TakeAmount(in.has_oom_kills(), in.oom_kills(), "oom_kills", &out.oom_kills));
-    EXPANSE_RETURN_IF_ERROR(wire::CheckName(in.memory_peak_basis(), "memory_peak_basis", limits_,
-                                            /*may_be_empty=*/true));
-    out.memory_peak_basis = in.memory_peak_basis();
-    return {};
-  }
-
   const pb::Execution& in_;
   const base::WallTime now_;
   const WireLimits& limits_;
@@ -312,22 +233,12 @@ class Reader {
 
 // ---- limits
 
-// Not in the middle of a UTF-8 sequence.
-bool Cut(std::string* text, std::size_t limit) {
-  if (text->size() <= limit) return false;
-  std::size_t end = limit;
-  while (end > 0 && limit - end < 3 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80)
-    --end;
-  text->resize(end);
-  return true;
-}
-
 bool CutCommand(std::vector<std::string>* command, const WireLimits& limits) {
   bool cut = command->size() > limits.command_items;
   if (cut) command->resize(limits.command_items);
   std::size_t left = limits.command_bytes;
   for (std::size_t i = 0; i < command->size(); ++i) {
-    if (Cut(&(*command)[i], left)) {
+    if (wire::CutText(&(*command)[i], left)) {
       command->resize(i + 1);
       return true;
     }
@@ -345,14 +256,14 @@ bool CutItems(Container* items, std::size_t limit) {
 
 bool CutTexts(std::vector<std::string>* texts, std::size_t items, std::size_t length) {
   bool cut = CutItems(texts, items);
-  for (std::string& text : *texts) cut = Cut(&text, length) || cut;
+  for (std::string& text : *texts) cut = wire::CutText(&text, length) || cut;
   return cut;
 }
 
 bool CutLabels(std::map<std::string, std::string>* labels, const WireLimits& limits) {
   bool cut = std::erase_if(*labels,
                            [&](const auto& label) { return label.first.size() > limits.text; }) > 0;
-  for (auto& [key, value] : *labels) cut = Cut(&value, limits.text) || cut;
+  for (auto& [key, value] : *labels) cut = wire::CutText(&value, limits.text) || cut;
   return CutItems(labels, limits.labels) || cut;
 }
 
@@ -364,14 +275,15 @@ Execution FitLimits(Execution execution, const WireLimits& limits) {
     if (was_cut) cut += fmt::format("{}{}", cut.empty() ? "" : ", ", field);
   };
   for (const TextField& field : kTexts)
-    note(Cut(&(execution.*field.member), limits.text), field.name);
+    note(wire::CutText(&(execution.*field.member), limits.text), field.name);
   note(CutCommand(&execution.command, limits), "command");
   note(CutTexts(&execution.nodes, limits.nodes, limits.text), "nodes");
   note(CutLabels(&execution.labels, limits), "labels");
   for (Resources* resources : {&execution.requested, &execution.allocated}) {
-    note(Cut(&resources->tres, limits.text), "tres");
-    note(Cut(&resources->gpu_type, limits.text), "gpu_type");
+    note(wire::CutText(&resources->tres, limits.text), "tres");
+    note(wire::CutText(&resources->gpu_type, limits.text), "gpu_type");
   }
+  note(wire::CutSteps(&execution, limits), "steps");
   note(CutTexts(&execution.capture_notes, limits.notes, limits.text), "capture_notes");
   if (!cut.empty()) {
     if (execution.capture_notes.size() == limits.notes) execution.capture_notes.pop_back();
@@ -400,12 +312,17 @@ void ToProto(const Execution& execution, pb::Execution* out) {
   if (execution.submitted_at) wire::PutTime(*execution.submitted_at, out->mutable_submitted_at());
   if (execution.started_at) wire::PutTime(*execution.started_at, out->mutable_started_at());
   if (execution.ended_at) wire::PutTime(*execution.ended_at, out->mutable_ended_at());
+  if (execution.eligible_at) wire::PutTime(*execution.eligible_at, out->mutable_eligible_at());
+  if (execution.expected_start_at)
+    wire::PutTime(*execution.expected_start_at, out->mutable_expected_start_at());
+  if (execution.suspended_s) out->set_suspended_seconds(*execution.suspended_s);
   if (execution.updated_at) wire::PutTime(*execution.updated_at, out->mutable_updated_at());
   if (execution.requested != Resources{})
-    PutResources(execution.requested, "requested", out->mutable_requested(), raw);
+    wire::PutResources(execution.requested, "requested", out->mutable_requested(), raw);
   if (execution.allocated != Resources{})
-    PutResources(execution.allocated, "allocated", out->mutable_allocated(), raw);
-  if (execution.used != Usage{}) PutUsage(execution.used, out->mutable_used());
+    wire::PutResources(execution.allocated, "allocated", out->mutable_allocated(), raw);
+  if (execution.used != Usage{}) wire::PutUsage(execution.used, out->mutable_used());
+  wire::PutSteps(execution.steps, out);
 }
 
 base::Result<Execution> FromProto(const pb::Execution& in, base::WallTime now,

@@ -51,6 +51,9 @@ Execution FullExecution() {
   e.submitted_at = kNow - seconds(100);
   e.started_at = kNow - seconds(90) + microseconds(1);
   e.ended_at = kNow - microseconds(1);
+  e.eligible_at = kNow - seconds(95);
+  e.expected_start_at = kNow + std::chrono::hours(24 * 40);
+  e.suspended_s = 0;
   e.requested = {.cpu_cores = 1.5,
                  .memory_bytes = 1 << 30,
                  .gpu_count = 0,
@@ -68,6 +71,27 @@ Execution FullExecution() {
             .io_read_bytes = 1,
             .io_write_bytes = 2,
             .oom_kills = 1};
+  e.steps = {{.id = "batch",
+              .name = "batch",
+              .status = ExecutionStatus::kFailed,
+              .native_state = "OUT_OF_MEMORY",
+              .exit_code = 0,
+              .signal = 125,
+              .started_at = kNow - seconds(90),
+              .ended_at = kNow,
+              .node_count = 1,
+              .task_count = 1,
+              .used = {.cpu_s = 1.5,
+                       .cpu_user_s = 1,
+                       .cpu_system_s = 0.5,
+                       .memory_peak_bytes = 10,
+                       .memory_peak_basis = "rss",
+                       .io_read_bytes = 3,
+                       .io_write_bytes = 0,
+                       .oom_kills = {}},
+              .memory_peak_task_bytes = 5,
+              .tres_used = "cpu=00:00:01,mem=10"},
+             {.id = "0"}};
   e.stdout_path = "/home/grace/out";
   e.stderr_path = "/home/grace/err";
   e.bundle_hash = "sha256:00";
@@ -167,6 +191,8 @@ TEST(Wire, BringsTextThatIsNotUtf8BackByteExact) {
         &e.stderr_path, &e.requested.gpu_type, &e.requested.tres, &e.allocated.tres}) {
     *text = kBroken;
   }
+  e.steps[0].name = kBroken;
+  e.steps[1].tres_used = kBroken;
   e.command = {"ok", kBroken, "\xc3"};
   e.nodes = {kBroken};
   e.capture_notes = {kBroken, "fine"};
@@ -383,6 +409,47 @@ std::vector<Spoiled> SpoiledRecords() {
          m->mutable_execution()->mutable_execution()->mutable_requested()->set_walltime_seconds(-5);
        },
        "evidence.malformed"},
+      {"step without an id", run,
+       [](M* m) { m->mutable_execution()->mutable_execution()->mutable_steps(1)->clear_id(); },
+       "evidence.malformed"},
+      {"many steps", run,
+       [](M* m) {
+         for (int i = 0; i < 600; ++i)
+           m->mutable_execution()->mutable_execution()->add_steps()->set_id("1");
+       },
+       "evidence.too_large"},
+      {"long step", run,
+       [=](M* m) {
+         m->mutable_execution()->mutable_execution()->mutable_steps(0)->set_name(long_text);
+       },
+       "evidence.too_large"},
+      {"step ahead", run,
+       [](M* m) {
+         m->mutable_execution()
+             ->mutable_execution()
+             ->mutable_steps(0)
+             ->mutable_ended_at()
+             ->set_seconds(1'900'000'000);
+       },
+       "evidence.time"},
+      {"negative cpu of a step", run,
+       [](M* m) {
+         m->mutable_execution()
+             ->mutable_execution()
+             ->mutable_steps(0)
+             ->mutable_used()
+             ->set_cpu_seconds(-1);
+       },
+       "evidence.malformed"},
+      {"forged step", run,
+       [](M* m) {
+         auto* execution = m->mutable_execution()->mutable_execution();
+         (*execution->mutable_raw_bytes())["steps[0].id"] = "extern";
+       },
+       "evidence.malformed"},
+      {"negative suspension", run,
+       [](M* m) { m->mutable_execution()->mutable_execution()->set_suspended_seconds(-1); },
+       "evidence.malformed"},
       {"short column", samples,
        [](M* m) { m->mutable_samples()->mutable_columns(1)->mutable_values()->RemoveLast(); },
        "evidence.malformed"},
@@ -491,6 +558,23 @@ TEST(Wire, EncodesWhatIsTooLongSoThatItIsTaken) {
   EXPECT_EQ(taken.labels.size(), WireLimits{}.labels);
   EXPECT_EQ(taken.capture_notes.back(),
             "too long, cut: name, command, nodes, labels, capture_notes");
+}
+
+TEST(Wire, CutsStepsThatAreTooManyOrTooLong) {
+  Execution e;
+  for (int i = 0; i < 2000; ++i) {
+    e.steps.push_back({.id = std::to_string(i), .name = std::string(2000, 'n')});
+    e.steps.back().tres_used = std::string(2000, 't');
+  }
+  e.steps[1999].status = ExecutionStatus::kFailed;
+  const auto back = Decode(Encode(ExecutionRecord(e)), kNow);
+  ASSERT_TRUE(back) << back.error().message;
+  const Execution& taken = PayloadOf<ExecutionObservation>(back).execution;
+  ASSERT_EQ(taken.steps.size(), WireLimits{}.steps);
+  EXPECT_EQ(taken.steps.back().id, "1999");
+  EXPECT_EQ(taken.steps[0].name.size(), WireLimits{}.step_text);
+  ASSERT_EQ(taken.capture_notes.size(), 2U);
+  EXPECT_EQ(taken.capture_notes[1], "too long, cut: steps");
 }
 
 TEST(Wire, CutsACommandLineAtItsBytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "base/time.h"
 #include "collect/collector.h"
 #include "evidence/records.h"
+#include "schedulers/cluster_state.h"
 
 namespace expanse::schedulers {
 
@@ -53,6 +55,9 @@ class Observer {
   // What runs now; valid until the next Observe.
   virtual const std::vector<collect::TrackedWorkload>& running() const = 0;
   virtual std::vector<evidence::HealthRow> health() const = 0;
+  // A snapshot of the cluster that was not taken before; none where there is no cluster or nothing
+  // new. The caller reports it at its own pace and may drop one for a newer.
+  virtual std::optional<ClusterState> TakeClusterState() { return std::nullopt; }
   virtual void Stop() = 0;
 };
 

@@ -21,6 +21,8 @@ const evidence::WireLimits& NoLimits() {
                                               .labels = kAny,
                                               .nodes = kAny,
                                               .notes = kAny,
+                                              .steps = kAny,
+                                              .step_text = kAny,
                                               .execution_bytes = kAny,
                                               .columns = kAny,
                                               .points = kAny,

@@ -91,6 +91,9 @@ class EvidenceStoreContract : public ::testing::TestWithParam<EvidenceBackend> {
     e.submitted_at = At(1) + std::chrono::microseconds(1);
     e.started_at = At(2) + std::chrono::microseconds(999'999);
     e.ended_at = At(3);
+    e.eligible_at = At(1);
+    e.expected_start_at = At(90 * 86'400);
+    e.suspended_s = 7;
     e.requested = {.cpu_cores = 0.5,
                    .memory_bytes = 1ULL << 40,
                    .gpu_count = 0,
@@ -115,6 +118,21 @@ class EvidenceStoreContract : public ::testing::TestWithParam<EvidenceBackend> {
     e.used.io_read_bytes = 0;
     e.used.io_write_bytes = 5;
     e.used.oom_kills = 1;
+    e.steps.resize(2);
+    e.steps[0].id = "batch";
+    e.steps[0].status = evidence::ExecutionStatus::kFailed;
+    e.steps[0].native_state = "OUT_OF_MEMORY";
+    e.steps[0].exit_code = 0;
+    e.steps[0].signal = 125;
+    e.steps[0].started_at = At(2);
+    e.steps[0].ended_at = At(3);
+    e.steps[0].node_count = 1;
+    e.steps[0].task_count = 4;
+    e.steps[0].used = e.used;
+    e.steps[0].memory_peak_task_bytes = 40;
+    e.steps[0].tres_used = "cpu=1";
+    e.steps[1].id = "0";
+    e.steps[1].name = raw;
     e.stdout_path = raw;
     e.stderr_path = "/e";
     e.bundle_hash = "sha256:00";
@@ -210,6 +228,30 @@ TEST_P(EvidenceStoreContract, MergesObservations) {
   EXPECT_EQ(
       Ids({.organisation_id = "org", .status = evidence::ExecutionStatus::kRunning}, 10).size(),
       0U);
+}
+
+TEST_P(EvidenceStoreContract, UnitesStepsOverObservations) {
+  evidence::Execution running = Running(5);
+  running.steps.resize(1);
+  running.steps[0].id = "0";
+  running.steps[0].status = evidence::ExecutionStatus::kRunning;
+  running.steps[0].name = "train";
+  running.expected_start_at = At(1);
+  evidence::Execution ended = running;
+  ended.status = evidence::ExecutionStatus::kFailed;
+  ended.steps[0].status = evidence::ExecutionStatus::kFailed;
+  ended.steps[0].name.clear();
+  ended.steps.push_back({.id = "batch"});
+  ASSERT_EQ(Apply({Seen(1, "x", running)}), 1U);
+  ASSERT_EQ(Apply({Seen(2, "x", ended)}), 2U);
+  Reopen();
+  auto got = store_->Get("org", "x");
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->expected_start_at, std::nullopt);
+  ASSERT_EQ(got->steps.size(), 2U);
+  EXPECT_EQ(got->steps[0].id, "batch");
+  EXPECT_EQ(got->steps[1].name, "train");
+  EXPECT_EQ(got->steps[1].status, evidence::ExecutionStatus::kFailed);
 }
 
 TEST_P(EvidenceStoreContract, AppliesASequenceOnce) {
