@@ -92,7 +92,6 @@ class EvidenceStoreContract : public ::testing::TestWithParam<EvidenceBackend> {
     e.started_at = At(2) + std::chrono::microseconds(999'999);
     e.ended_at = At(3);
     e.eligible_at = At(1);
-    e.expected_start_at = At(90 * 86'400);
     e.suspended_s = 7;
     e.requested = {.cpu_cores = 0.5,
                    .memory_bytes = 1ULL << 40,
@@ -230,13 +229,24 @@ TEST_P(EvidenceStoreContract, MergesObservations) {
       0U);
 }
 
+TEST_P(EvidenceStoreContract, KeepsTheExpectedStartWhileQueuedOnly) {
+  evidence::Execution queued;
+  queued.status = evidence::ExecutionStatus::kQueued;
+  queued.expected_start_at = At(90 * 86'400);
+  evidence::Execution running = Running(5);
+  running.expected_start_at = At(1);
+  ASSERT_EQ(Apply({Seen(1, "waits", queued), Seen(2, "runs", running)}), 2U);
+  Reopen();
+  EXPECT_EQ(store_->Get("org", "waits")->expected_start_at, At(90 * 86'400));
+  EXPECT_EQ(store_->Get("org", "runs")->expected_start_at, std::nullopt);
+}
+
 TEST_P(EvidenceStoreContract, UnitesStepsOverObservations) {
   evidence::Execution running = Running(5);
   running.steps.resize(1);
   running.steps[0].id = "0";
   running.steps[0].status = evidence::ExecutionStatus::kRunning;
   running.steps[0].name = "train";
-  running.expected_start_at = At(1);
   evidence::Execution ended = running;
   ended.status = evidence::ExecutionStatus::kFailed;
   ended.steps[0].status = evidence::ExecutionStatus::kFailed;
@@ -247,7 +257,6 @@ TEST_P(EvidenceStoreContract, UnitesStepsOverObservations) {
   Reopen();
   auto got = store_->Get("org", "x");
   ASSERT_TRUE(got);
-  EXPECT_EQ(got->expected_start_at, std::nullopt);
   ASSERT_EQ(got->steps.size(), 2U);
   EXPECT_EQ(got->steps[0].id, "batch");
   EXPECT_EQ(got->steps[1].name, "train");

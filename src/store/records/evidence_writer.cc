@@ -38,8 +38,10 @@ base::Status EvidenceWriter::ApplyExecution(const EvidenceChange& change) {
   if (found == pending_.end()) {
     EXPANSE_ASSIGN_OR_RETURN(auto known, Load(change.execution_id));
     if (!known) {
-      pending_.emplace(change.execution_id, Pending{std::move(seen), now_});
-      return {};
+      // Merged too, so that what comes first obeys the same rules.
+      known.emplace().first_seen = now_;
+      known->execution.execution_id = change.execution_id;
+      known->execution.compute_id = compute_id_;
     }
     found = pending_.emplace(change.execution_id, std::move(*known)).first;
   }
