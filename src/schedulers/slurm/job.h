@@ -1,0 +1,64 @@
+// One run of a Slurm job as far as any of the sources (squeue, sacct, scontrol, hooks) knows it.
+// Plain data; what several of them tell of one run is united by its key (evidence::Merge).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "evidence/execution.h"
+
+namespace expanse::schedulers::slurm {
+
+// Labels of an execution: what Slurm knows of it and no other scheduler has a field for.
+inline constexpr std::string_view kLabelSluid = "slurm.sluid";
+inline constexpr std::string_view kLabelDependency = "slurm.dependency";
+inline constexpr std::string_view kLabelReservation = "slurm.reservation";
+inline constexpr std::string_view kLabelFeatures = "slurm.features";
+inline constexpr std::string_view kLabelPriority = "slurm.priority";
+inline constexpr std::string_view kLabelEligibleAt = "slurm.eligible_at";           // RFC 3339
+inline constexpr std::string_view kLabelTimeLimit = "slurm.time_limit";             // "unlimited"
+inline constexpr std::string_view kLabelPartitionLimit = "slurm.partition_limit";   // "true"
+inline constexpr std::string_view kLabelArrayTasks = "slurm.array_tasks";           // "0-99%5"
+inline constexpr std::string_view kLabelArrayTaskCount = "slurm.array_task_count";  // "100"
+inline constexpr std::string_view kLabelHetJobIds = "slurm.het_job_ids";            // "12-14"
+inline constexpr std::string_view kLabelStateFlags = "slurm.state_flags";           // "COMPLETING"
+inline constexpr std::string_view kLabelCancelledBy = "slurm.cancelled_by";         // a uid
+inline constexpr std::string_view kLabelDerivedExitCode = "slurm.derived_exit_code";  // "0:9"
+inline constexpr std::string_view kLabelTresPerNode = "slurm.tres_per_node";
+inline constexpr std::string_view kLabelLicenses = "slurm.licenses";
+inline constexpr std::string_view kLabelAdminComment = "slurm.admin_comment";
+
+struct Job {
+  std::string cluster;
+  std::uint32_t job_id = 0;  // raw: one of each array task and het component; recycled by Slurm
+  std::optional<base::WallTime> submitted;  // a requeued job gets a new one with each run
+  std::string sluid;                        // Slurm 26.05 and later; "" where there is none
+  std::optional<uid_t> uid;
+  std::string batch_host;
+  std::optional<base::WallTime>
+      expected_start;  // of a pending job, if the scheduler has planned it
+  // The run is over and no source will tell other states or times of it.
+  bool final = false;
+  evidence::Execution execution;  // its execution_id and compute_id are the daemon's to fill in
+};
+
+// "<cluster>/<raw job id>@<submit time in epoch seconds>"; needs a cluster, an id and a submit
+// time.
+std::optional<evidence::ExecutionKey> KeyOf(const Job& job);
+evidence::ExecutionKey MakeKey(std::string_view cluster, std::uint32_t job_id,
+                               base::WallTime submitted);
+
+// What such a key says. Nothing for text that MakeKey does not write.
+struct RunIdentity {
+  std::string cluster;
+  std::uint32_t job_id = 0;
+  base::WallTime submitted;
+};
+std::optional<RunIdentity> ParseIdentity(std::string_view identity);
+
+}  // namespace expanse::schedulers::slurm
