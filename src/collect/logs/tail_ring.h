@@ -8,16 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "collect/logs/tail_view.h"
 #include "evidence/records.h"
 
 namespace expanse::collect {
-
-struct TailOptions {
-  std::size_t tail = 64U << 10;     // bytes that a snapshot gives
-  std::size_t context = 16U << 10;  // more of them kept in front, so that a secret is seen whole
-  std::size_t error_before = 1U << 10;
-  std::size_t error_after = 4U << 10;
-};
 
 class TailRing {
  public:
@@ -30,10 +24,7 @@ class TailRing {
 
   std::uint64_t total_bytes() const { return total_; }
 
-  // Redacted and safe to write. `final` false: the last, perhaps unfinished line is left out, so
-  // that half a secret never gets out. key and stream are the caller's to set. offset and
-  // total_bytes count the bytes of the stream, not those of `data` (a mark may be longer or
-  // shorter).
+  // As ShowTail has it.
   evidence::LogTail Snapshot(bool final) const;
 
  private:
@@ -49,10 +40,5 @@ class TailRing {
   std::size_t error_wanted_ = 0;  // bytes of error_ still to come
   bool error_cut_ = false;        // error_ begins in the middle of a line
 };
-
-// Offset of the first word in `text` that announces a failure (error, exception, traceback, fatal,
-// killed, out of memory, segmentation fault, panic, assertion failed…), npos if there is none.
-// Counts of zero ("0 errors") and similar are not taken for one.
-std::size_t FindErrorWord(std::string_view text);
 
 }  // namespace expanse::collect

@@ -1,12 +1,10 @@
 #include "collect/sources/source_bundle.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <cstddef>
 #include <optional>
 #include <set>
 
@@ -14,6 +12,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "collect/logs/redact.h"
+#include "collect/sources/script_files.h"
 
 namespace expanse::collect {
 namespace {
@@ -29,16 +28,6 @@ std::string_view DirectoryOf(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// "python3.11", "bash", "Rscript": programs whose first argument is a script.
-bool IsInterpreter(std::string_view program) {
-  static constexpr std::string_view kNames[] = {"python",  "pypy",  "bash", "sh",   "dash",
-                                                "zsh",     "ksh",   "fish", "perl", "ruby",
-                                                "Rscript", "julia", "node", "lua",  "php"};
-  std::string_view name = BaseName(program);
-  while (!name.empty() && (base::IsDigit(name.back()) || name.back() == '.')) name.remove_suffix(1);
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 // Files whose whole purpose is to hold secrets; their text has no form that redaction could know.
@@ -69,31 +58,32 @@ struct Loaded {
   bool exists = false;
 };
 
-Loaded Load(const std::string& path, std::size_t limit) {
+Loaded Load(const FileOpener& open, const std::string& path, std::size_t limit) {
   Loaded loaded;
-  // O_NONBLOCK: opening a FIFO must not wait for its writer.
-  base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd.valid()) {
-    const int error = errno;
-    loaded.exists = error != ENOENT && error != ENOTDIR && error != ENAMETOOLONG && error != ELOOP;
-    loaded.skip_reason = error == EACCES || error == EPERM ? "no_permission"
-                         : loaded.exists                   ? "unreadable"
-                                                           : "not_found";
+  auto fd = open(path);
+  if (!fd) {
+    const std::string& reason = fd.error().reason;
+    if (reason == "files.no_permission") {
+      loaded.skip_reason = "no_permission";
+    } else if (reason == "files.not_regular") {
+      loaded.skip_reason = "not_regular";
+    } else if (reason == "files.not_found" || reason == "files.link") {
+      loaded.skip_reason = reason.substr(6);
+      return loaded;
+    } else {
+      loaded.skip_reason = "unreadable";
+    }
+    loaded.exists = true;
     return loaded;
   }
   loaded.exists = true;
-  struct stat info{};
-  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    loaded.skip_reason = "not_regular";
-    return loaded;
-  }
   std::array<char, 512> head{};
-  const ssize_t got = ::pread(fd.get(), head.data(), head.size(), 0);
+  const ssize_t got = ::pread(fd->get(), head.data(), head.size(), 0);
   if (got > 0 && !IsText(std::string_view(head.data(), static_cast<std::size_t>(got)))) {
     loaded.skip_reason = "binary";
     return loaded;
   }
-  auto data = base::ReadFd(fd.get(), limit);
+  auto data = base::ReadFd(fd->get(), limit);
   if (!data) {
     loaded.skip_reason = data.error().reason == "files.too_large" ? "too_large" : "unreadable";
   } else if (!IsText(*data)) {
@@ -106,7 +96,8 @@ Loaded Load(const std::string& path, std::size_t limit) {
 
 class Bundler {
  public:
-  explicit Bundler(const SourceRequest& request) : request_(request) {}
+  explicit Bundler(const SourceRequest& request)
+      : request_(request), open_(request.open ? request.open : OpenOwn) {}
 
   // `wanted`: say so when it cannot be taken; otherwise only files that exist count.
   // Returns the bytes before redaction.
@@ -124,25 +115,39 @@ class Bundler {
       if (wanted || base::Exists(path)) Skip(path, "budget");
       return std::nullopt;
     }
-    Loaded loaded = Load(path, request_.limits.file_bytes);
+    Loaded loaded = Load(open_, path, request_.limits.file_bytes);
     if (loaded.skip_reason == "not_regular" && !wanted)
       return std::nullopt;  // a directory, /dev/null
     if (!loaded.skip_reason.empty()) {
       if (loaded.exists || wanted) Skip(path, loaded.skip_reason);
       return std::nullopt;
     }
-    if (total_ + loaded.data.size() > request_.limits.total_bytes) {
-      Skip(path, "budget");
-      return std::nullopt;
-    }
-    total_ += loaded.data.size();
-    RedactedText redacted = Redact(loaded.data);
-    bundle_.files.push_back({.path = path,
-                             .role = std::string(role),
-                             .data = std::move(redacted.text),
-                             .content_hash = base::Sha256Hex(loaded.data),
-                             .redactions = redacted.redactions});
+    if (!AddText(path, role, loaded.data)) return std::nullopt;
     return std::move(loaded.data);
+  }
+
+  // The batch script, whose text came with the request: its file may be another one by now.
+  void TakeScript() {
+    std::string path = request_.script_path.empty() ? "batch_script" : request_.script_path;
+    seen_.insert(Canonical(path));
+    if (request_.script->size() > request_.limits.file_bytes) {
+      Skip(path, "too_large");
+    } else if (!IsText(*request_.script)) {
+      Skip(path, "binary");
+    } else {
+      AddText(path, "script", *request_.script);
+    }
+    const std::string& directory = request_.working_directory;
+    for (const ScriptFile& file : FindScriptFiles(*request_.script, directory)) {
+      const std::size_t skipped = bundle_.skipped.size();
+      const auto text = Take(file.path, directory, file.is_script ? "import" : "argument",
+                             /*wanted=*/false);
+      if (!file.is_script) continue;
+      ForgetBinaries(skipped);
+      const std::string path_of =
+          file.path.front() == '/' ? file.path : base::JoinPath(directory, file.path);
+      if (text) TakeReferences(*text, std::string(DirectoryOf(path_of)));
+    }
   }
 
   void TakeReferences(std::string_view script, const std::string& script_directory) {
@@ -155,14 +160,36 @@ class Bundler {
     }
   }
 
-  // A compiled program is no source that was left out.
-  void ForgetBinaries() {
-    std::erase_if(bundle_.skipped, [](const auto& skip) { return skip.reason == "binary"; });
+  // A compiled program is no source that was left out. `from`: of those skipped since.
+  void ForgetBinaries(std::size_t from = 0) {
+    const auto begin = bundle_.skipped.begin() + static_cast<std::ptrdiff_t>(from);
+    bundle_.skipped.erase(std::remove_if(begin, bundle_.skipped.end(),
+                                         [](const auto& skip) { return skip.reason == "binary"; }),
+                          bundle_.skipped.end());
   }
 
   evidence::SourceBundle Finish() && { return std::move(bundle_); }
 
  private:
+  static base::Result<base::UniqueFd> OpenOwn(const std::string& path) {
+    return OpenRegularFile(path);
+  }
+
+  bool AddText(const std::string& path, std::string_view role, std::string_view text) {
+    if (total_ + text.size() > request_.limits.total_bytes) {
+      Skip(path, "budget");
+      return false;
+    }
+    total_ += text.size();
+    RedactedText redacted = Redact(text);
+    bundle_.files.push_back({.path = path,
+                             .role = std::string(role),
+                             .data = std::move(redacted.text),
+                             .content_hash = base::Sha256Hex(text),
+                             .redactions = redacted.redactions});
+    return true;
+  }
+
   static std::string Canonical(const std::string& path) {
     char* real = ::realpath(path.c_str(), nullptr);
     if (real == nullptr) return path;
@@ -176,6 +203,7 @@ class Bundler {
   }
 
   const SourceRequest& request_;
+  const FileOpener open_;
   evidence::SourceBundle bundle_;
   std::set<std::string> seen_;
   std::size_t total_ = 0;
@@ -239,7 +267,8 @@ evidence::SourceBundle CollectSources(const SourceRequest& request) {
   const std::string& directory = request.working_directory;
   const std::vector<std::string>& command = request.command;
   bool script_next = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
+  if (request.script) bundler.TakeScript();
+  for (std::size_t i = request.script ? 1 : 0; i < command.size(); ++i) {
     const std::string& word = command[i];
     std::optional<std::string> text;
     std::string path = word;

@@ -1,13 +1,16 @@
 // The source of a run: the script and the files that its command line names, and one level of what
-// the script itself names. Reads with the rights of the calling process, which is the user's own;
-// text only, bounded in number and size, secrets taken out before anything is written.
+// these name. Text only, bounded in number and size, secrets taken out before anything is written.
+// Reads with the rights of the calling thread: the user's own (`expanse run`), or those that it has
+// taken (collect/files/user_files.h).
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "collect/files/user_files.h"
 #include "evidence/records.h"
 
 namespace expanse::collect {
@@ -24,12 +27,17 @@ struct SourceRequest {
   std::string working_directory;     // relative paths are relative to it
   std::vector<std::string> extra;    // asked for by the user: role "argument", skipped loudly
   SourceLimits limits;
+  // The text of the batch script that command[0] was when it was submitted: taken as it is here,
+  // and its command lines are searched for files too (script_files.h).
+  std::optional<std::string> script = {};
+  std::string script_path = {};  // what to call it; empty: "batch_script"
+  FileOpener open = {};          // null: OpenRegularFile
 };
 
 // Never fails: what could not be taken is in `skipped` with a word for the reason: "not_found",
-// "no_permission", "not_regular", "binary", "too_large", "budget", "secret_name", "unreadable".
-// Arguments that are no files are not mentioned. `key` is the caller's to set. Blocks on the file
-// system only; FIFOs and devices are never opened for reading.
+// "no_permission", "not_regular", "binary", "too_large", "budget", "secret_name", "unreadable",
+// "link". Arguments that are no files are not mentioned. `key` is the caller's to set. Blocks on
+// the file system only; FIFOs and devices are never opened.
 evidence::SourceBundle CollectSources(const SourceRequest& request);
 
 // Paths that a script refers to, as written: the arguments of `source`, `.`, `bash`, `python` and

@@ -136,6 +136,54 @@ TEST_F(SourceBundleTest, TakesAFileOnceUnderAllItsNames) {
   EXPECT_EQ(CollectSources(Command({"bash", "a.sh", "b.sh", "./a.sh"})).files.size(), 1U);
 }
 
+TEST_F(SourceBundleTest, TakesABatchScriptAsTheSchedulerHasIt) {
+  Write("job.sh", "#!/bin/sh\nedited since\n");
+  Write("train.py", "import model\n");
+  Write("model.py", "x = 1\n");
+  Write("a.yaml", "lr: 0.1\n");
+  Write("arg.txt", "of the command line\n");
+  Write("solver", std::string("\x7f"
+                              "ELF\0",
+                              5));
+  auto request = Command({Path("job.sh"), "arg.txt"});
+  request.script =
+      "#!/bin/sh\n#SBATCH -o job.sh\nsrun ./solver\npython train.py --config a.yaml\n./job.sh\n";
+  request.script_path = Path("job.sh");
+  const auto bundle = CollectSources(request);
+  EXPECT_EQ(Roles(bundle), (Words{"script:job.sh", "import:train.py", "import:model.py",
+                                  "argument:a.yaml", "argument:arg.txt"}));
+  EXPECT_EQ(bundle.files[0].data, *request.script);
+  EXPECT_TRUE(bundle.skipped.empty());
+}
+
+TEST_F(SourceBundleTest, NamesABatchScriptWithoutAFileAndBoundsIt) {
+  auto request = Command({});
+  request.script = "#!/bin/sh\nexport TOKEN=hunter2hunter2x9\n";
+  const auto wrapped = CollectSources(request);
+  ASSERT_EQ(wrapped.files.size(), 1U);
+  EXPECT_EQ(wrapped.files[0].path, "batch_script");
+  EXPECT_EQ(wrapped.files[0].data, "#!/bin/sh\nexport TOKEN=[redacted]\n");
+  request.script = std::string(request.limits.file_bytes + 1, 'x');
+  ASSERT_EQ(CollectSources(request).skipped.size(), 1U);
+  EXPECT_EQ(CollectSources(request).skipped[0].reason, "too_large");
+  request.script = std::string("a\0b", 3);
+  EXPECT_EQ(CollectSources(request).skipped[0].reason, "binary");
+}
+
+TEST_F(SourceBundleTest, OpensAsItIsTold) {
+  Write("a.sh", "mine\n");
+  Write("b.sh", "not mine\n");
+  auto request = Command({"bash", "a.sh", "b.sh"});
+  request.open = [](const std::string& path) -> base::Result<base::UniqueFd> {
+    if (!path.ends_with("b.sh")) return OpenRegularFile(path);
+    return base::Fail(base::Code::kPermissionDenied, "files.no_permission", "no");
+  };
+  const auto bundle = CollectSources(request);
+  EXPECT_EQ(Roles(bundle), (Words{"script:a.sh"}));
+  ASSERT_EQ(bundle.skipped.size(), 1U);
+  EXPECT_EQ(bundle.skipped[0].reason, "no_permission");
+}
+
 TEST(FindReferences, ReadsShellAndPython) {
   EXPECT_EQ(
       FindReferences(
