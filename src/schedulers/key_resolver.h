@@ -24,13 +24,16 @@ class KeyResolver {
   // Whether the scheduler has a node `node` on the machine `host`: several slurmd may share one
   // host. A sampler may name no other node than its own host where this is not so.
   virtual bool IsNodeOf(std::string_view node, std::string_view host) const { return node == host; }
-  // A sampler saw a job begin or end; `seen.key` is node-local. Called once per record, before its
-  // Resolve, so that a look-up at the scheduler can begin.
-  virtual void OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
+  // A sampler saw a job begin or end, or what it used; `seen.key` is node-local. Called once per
+  // record, before its Resolve, so that a look-up at the scheduler can begin. True: it is taken;
+  // whoever takes it sends on what is to be known of it, and the record itself goes nowhere. (Of a
+  // job on several nodes no node knows the whole.)
+  virtual bool OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
                            base::WallTime at) {
     (void)seen;
     (void)host;
     (void)at;
+    return false;
   }
 };
 
