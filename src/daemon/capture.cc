@@ -17,7 +17,7 @@ constexpr std::string_view kSection = "capture";
 Capture::Capture(CaptureOptions options,
                  std::vector<std::unique_ptr<schedulers::Observer>> observers,
                  std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board,
-                 base::Clock& clock)
+                 base::Clock& clock, ClusterReporter* cluster_reporter)
     : options_(options),
       outboxes_(outboxes),
       board_(board),
@@ -27,7 +27,8 @@ Capture::Capture(CaptureOptions options,
           [&outboxes](evidence::SampleBatch batch, base::WallTime at) {
             return outboxes.EmitSamples(std::move(batch), at);
           },
-          clock) {
+          clock),
+      cluster_reporter_(cluster_reporter) {
   for (auto& observer : observers) observers_.push_back({.observer = std::move(observer)});
 }
 
@@ -58,6 +59,8 @@ void Capture::Observe(const collect::Tick& tick) {
     watched.observer->Observe(tick, outboxes_);
     const auto& running = watched.observer->running();
     running_.insert(running_.end(), running.begin(), running.end());
+    auto state = watched.observer->TakeClusterState();
+    if (state && cluster_reporter_ != nullptr) cluster_reporter_->Post(std::move(*state));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "collect/collector.h"
+#include "daemon/cluster_reporter.h"
 #include "daemon/health_board.h"
 #include "daemon/outboxes.h"
 #include "daemon/sampler.h"
@@ -25,9 +26,10 @@ struct CaptureOptions {
 // One thread calls Start, then Step or Run, then Stop.
 class Capture {
  public:
+  // `cluster_reporter` gets the observers' snapshots; null: they are dropped.
   Capture(CaptureOptions options, std::vector<std::unique_ptr<schedulers::Observer>> observers,
           std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board,
-          base::Clock& clock);
+          base::Clock& clock, ClusterReporter* cluster_reporter = nullptr);
 
   // An observer that cannot start is tried again every minute.
   void Start();
@@ -56,6 +58,7 @@ class Capture {
   base::Clock& clock_;
   Sampler sampler_;
   std::vector<collect::TrackedWorkload> running_;
+  ClusterReporter* const cluster_reporter_;
   base::MonoTime next_health_{};
   base::RateLimit flush_log_{std::chrono::seconds(60)};
 };

@@ -64,10 +64,12 @@ Daemon::Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock,
       session_(parts.planes, std::move(parts.identity), parts.clock,
                std::move(parts.reload_identity)),
       uploader_(*outboxes_, session_, parts.clock, options_.uploader),
-      heartbeats_(session_, parts.clock, Filled(options_.heartbeat, options_),
-                  [this] { return Rows(); }),
+      cluster_reporter_(session_, parts.clock, options_.heartbeat.timeout),
+      heartbeats_(
+          session_, parts.clock, Filled(options_.heartbeat, options_), [this] { return Rows(); },
+          [this] { cluster_reporter_.Report(); }),
       capture_(Filled(options_.capture, options_), std::move(parts.observers),
-               std::move(parts.sources), *outboxes_, board_, parts.clock) {}
+               std::move(parts.sources), *outboxes_, board_, parts.clock, &cluster_reporter_) {}
 
 Daemon::~Daemon() {
   if (capture_thread_.joinable()) (void)Drain(0ms);
@@ -78,6 +80,7 @@ std::vector<evidence::HealthRow> Daemon::Rows() {
   std::vector<evidence::HealthRow> rows = board_.Rows(clock_.Mono(), now, options_.stalled_after);
   rows.push_back(outboxes_->health(now));
   rows.push_back(uploader_.health(now));
+  if (auto row = cluster_reporter_.health(now)) rows.push_back(std::move(*row));
   for (evidence::HealthRow row : fixed_rows_) {
     row.checked_at = now;
     rows.push_back(std::move(row));

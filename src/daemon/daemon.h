@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "daemon/capture.h"
+#include "daemon/cluster_reporter.h"
 #include "daemon/file_io.h"
 #include "daemon/health_board.h"
 #include "daemon/heartbeat.h"
@@ -78,6 +79,7 @@ class Daemon {
   HealthBoard board_;
   Session session_;
   Uploader uploader_;
+  ClusterReporter cluster_reporter_;
   Heartbeats heartbeats_;
   Capture capture_;
 

@@ -33,12 +33,16 @@ class FakeObserver final : public schedulers::Observer {
   std::vector<evidence::HealthRow> health() const override {
     return {{.collector = "fake", .status = evidence::HealthStatus::kOk}};
   }
+  std::optional<schedulers::ClusterState> TakeClusterState() override {
+    return std::exchange(cluster, std::nullopt);
+  }
   void Stop() override { stopped = true; }
 
   base::Status start;
   int looks = 0;
   bool stopped = false;
   std::vector<std::string> waiting;
+  std::optional<schedulers::ClusterState> cluster;
 
  private:
   std::vector<collect::TrackedWorkload> running_;
@@ -143,6 +147,30 @@ TEST_F(DaemonTest, ObserverThatCannotStartIsAFailedRowAndTriedAgain) {
   EXPECT_EQ(board.Rows(clock.Mono(), clock.Now(), 1min).back().status, evidence::HealthStatus::kOk);
   clock.Advance(3min);
   EXPECT_EQ(board.Rows(clock.Mono(), clock.Now(), 1min).back().reason, "stalled");
+}
+
+TEST_F(DaemonTest, SnapshotsOfTheClusterGoFromObserverToPlane) {
+  base::FakeClock clock;
+  FakePlanes planes(clock);
+  Session session(planes, {.compute_id = "c1"}, clock,
+                  [] { return base::Result<net::ComputeIdentity>(net::ComputeIdentity{}); });
+  ClusterReporter reporter(session, clock, 1s);
+  HealthBoard board;
+  auto outboxes = Outboxes::Open({.directory = temp_.path() + "/o"}, files_, clock);
+  ASSERT_TRUE(outboxes);
+  auto owned = std::make_unique<FakeObserver>();
+  owned->cluster = evidence::ClusterState{.cluster = "lab", .observed_at = clock.Now()};
+  std::vector<std::unique_ptr<schedulers::Observer>> observers;
+  observers.push_back(std::move(owned));
+  Capture capture({}, std::move(observers), {}, **outboxes, board, clock, &reporter);
+  capture.Start();
+  capture.Step();
+  Heartbeats heartbeats(
+      session, clock, {.daemon_version = "0.0.1", .node = "n1", .health_path = ""},
+      [] { return std::vector<evidence::HealthRow>(); }, [&] { reporter.Report(); });
+  (void)heartbeats.Beat();
+  ASSERT_EQ(planes.cluster_states().size(), 1U);
+  EXPECT_EQ(planes.cluster_states()[0].state().cluster(), "lab");
 }
 
 TEST_F(DaemonTest, HeartbeatReportsToBothPlanesAndToTheFile) {

@@ -184,6 +184,19 @@ std::vector<data::v1::ReportHealthRequest> FakePlanes::reports() const {
   return reports_;
 }
 
+std::vector<data::v1::ReportClusterStateRequest> FakePlanes::cluster_states() const {
+  std::scoped_lock lock(mutex_);
+  return cluster_states_;
+}
+void FakePlanes::set_cluster_interval(std::chrono::seconds interval) {
+  std::scoped_lock lock(mutex_);
+  cluster_interval_ = interval;
+}
+void FakePlanes::set_cluster_fault(std::function<base::Status()> fault) {
+  std::scoped_lock lock(mutex_);
+  cluster_fault_ = std::move(fault);
+}
+
 base::Status FakePlanes::Check(const std::string& token) const {
   if (down_)
     return base::Fail(base::Code::kUnavailable, "client.unreachable", "connection refused");
@@ -251,6 +264,18 @@ base::Result<data::v1::ReportHealthResponse> FakePlanes::ReportHealth(
   reports_.push_back(request);
   data::v1::ReportHealthResponse response;
   response.mutable_interval()->set_seconds(15);
+  return response;
+}
+
+base::Result<data::v1::ReportClusterStateResponse> FakePlanes::ReportClusterState(
+    const std::string& token, const data::v1::ReportClusterStateRequest& request,
+    std::chrono::milliseconds) {
+  std::scoped_lock lock(mutex_);
+  EXPANSE_RETURN_IF_ERROR(Check(token));
+  if (cluster_fault_) EXPANSE_RETURN_IF_ERROR(cluster_fault_());
+  cluster_states_.push_back(request);
+  data::v1::ReportClusterStateResponse response;
+  response.mutable_interval()->set_seconds(cluster_interval_.count());
   return response;
 }
 

@@ -99,6 +99,10 @@ class FakePlanes final : public Planes {
   int mints() const;
   int heartbeats() const;
   std::vector<data::v1::ReportHealthRequest> reports() const;
+  std::vector<data::v1::ReportClusterStateRequest> cluster_states() const;
+  void set_cluster_interval(std::chrono::seconds interval);
+  // Called instead of taking a cluster's state; an error is what the caller gets.
+  void set_cluster_fault(std::function<base::Status()> fault);
 
   base::Result<control::v1::MintComputeTokenResponse> MintComputeToken(
       const control::v1::MintComputeTokenRequest& request,
@@ -111,6 +115,9 @@ class FakePlanes final : public Planes {
                                                 std::chrono::milliseconds timeout) override;
   base::Result<data::v1::ReportHealthResponse> ReportHealth(
       const std::string& token, const data::v1::ReportHealthRequest& request,
+      std::chrono::milliseconds timeout) override;
+  base::Result<data::v1::ReportClusterStateResponse> ReportClusterState(
+      const std::string& token, const data::v1::ReportClusterStateRequest& request,
       std::chrono::milliseconds timeout) override;
 
  private:
@@ -130,6 +137,9 @@ class FakePlanes final : public Planes {
   std::vector<Applied> applied_;
   std::vector<std::pair<std::size_t, std::size_t>> batches_;
   std::vector<data::v1::ReportHealthRequest> reports_;
+  std::vector<data::v1::ReportClusterStateRequest> cluster_states_;
+  std::chrono::seconds cluster_interval_{30};
+  std::function<base::Status()> cluster_fault_;
 };
 
 // A record of an execution called `name`.

@@ -29,11 +29,13 @@ std::chrono::milliseconds Bounded(const google::protobuf::Duration& asked,
 }  // namespace
 
 Heartbeats::Heartbeats(Session& session, base::Clock& clock, HeartbeatOptions options,
-                       std::function<std::vector<evidence::HealthRow>()> rows)
+                       std::function<std::vector<evidence::HealthRow>()> rows,
+                       std::function<void()> report)
     : session_(session),
       clock_(clock),
       options_(std::move(options)),
       rows_(std::move(rows)),
+      report_(std::move(report)),
       started_at_(clock.Now()),
       boot_id_(BootId()),
       control_interval_(options_.interval),
@@ -98,6 +100,7 @@ std::chrono::milliseconds Heartbeats::Beat() {
   const std::vector<evidence::HealthRow> rows = rows_();
   Note("data", ReportToData(rows), &data_error_);
   WriteFile(rows);
+  if (report_) report_();
   return std::min(control_interval_, data_interval_);
 }
 

@@ -26,9 +26,11 @@ struct HeartbeatOptions {
 // Not thread-safe; the heartbeat thread owns it.
 class Heartbeats {
  public:
-  // `rows` gathers the health rows of all parts; called once per beat.
+  // `rows` gathers the health rows of all parts; called once per beat. `report` is called after
+  // each beat and tells the planes what else there is, newest only; it must end in time by itself.
   Heartbeats(Session& session, base::Clock& clock, HeartbeatOptions options,
-             std::function<std::vector<evidence::HealthRow>()> rows);
+             std::function<std::vector<evidence::HealthRow>()> rows,
+             std::function<void()> report = {});
 
   // One beat to each plane. Returns how long to wait for the next.
   std::chrono::milliseconds Beat();
@@ -44,6 +46,7 @@ class Heartbeats {
   base::Clock& clock_;
   const HeartbeatOptions options_;
   const std::function<std::vector<evidence::HealthRow>()> rows_;
+  const std::function<void()> report_;
   const base::WallTime started_at_;
   const std::string boot_id_;
   std::chrono::milliseconds control_interval_;

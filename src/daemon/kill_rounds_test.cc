@@ -91,6 +91,11 @@ class RemotePlanes final : public Planes {
                                                             std::chrono::milliseconds) override {
     return data::v1::ReportHealthResponse();
   }
+  base::Result<data::v1::ReportClusterStateResponse> ReportClusterState(
+      const std::string&, const data::v1::ReportClusterStateRequest&,
+      std::chrono::milliseconds) override {
+    return data::v1::ReportClusterStateResponse();
+  }
 
  private:
   int fd_;

@@ -39,6 +39,13 @@ class ConnectPlanes final : public Planes {
                                                        request,
                                                        {.bearer = token, .timeout = timeout});
   }
+  base::Result<data::v1::ReportClusterStateResponse> ReportClusterState(
+      const std::string& token, const data::v1::ReportClusterStateRequest& request,
+      std::chrono::milliseconds timeout) override {
+    return data_->Call<data::v1::ReportClusterStateResponse>(
+        "expanse.data.v1.IngestService.ReportClusterState", request,
+        {.bearer = token, .timeout = timeout});
+  }
 
  private:
   std::unique_ptr<net::ConnectClient> control_;

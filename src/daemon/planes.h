@@ -29,6 +29,9 @@ class Planes {
   virtual base::Result<data::v1::ReportHealthResponse> ReportHealth(
       const std::string& token, const data::v1::ReportHealthRequest& request,
       std::chrono::milliseconds timeout) = 0;
+  virtual base::Result<data::v1::ReportClusterStateResponse> ReportClusterState(
+      const std::string& token, const data::v1::ReportClusterStateRequest& request,
+      std::chrono::milliseconds timeout) = 0;
 };
 
 // Over Connect, with zstd bodies. Fails with client.url.

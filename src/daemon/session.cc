@@ -139,4 +139,11 @@ base::Result<data::v1::ReportHealthResponse> Session::ReportHealth(
   });
 }
 
+base::Result<data::v1::ReportClusterStateResponse> Session::ReportClusterState(
+    const data::v1::ReportClusterStateRequest& request, std::chrono::milliseconds timeout) {
+  return WithToken<data::v1::ReportClusterStateResponse>(timeout, [&](const std::string& token) {
+    return planes_.ReportClusterState(token, request, timeout);
+  });
+}
+
 }  // namespace expanse::daemon

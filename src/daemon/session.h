@@ -31,6 +31,8 @@ class Session {
       const control::v1::HeartbeatRequest& request, std::chrono::milliseconds timeout);
   base::Result<data::v1::ReportHealthResponse> ReportHealth(
       const data::v1::ReportHealthRequest& request, std::chrono::milliseconds timeout);
+  base::Result<data::v1::ReportClusterStateResponse> ReportClusterState(
+      const data::v1::ReportClusterStateRequest& request, std::chrono::milliseconds timeout);
 
   // The control plane refused the credential. Calls fail with session.revoked without asking again,
   // but for one try every five minutes.

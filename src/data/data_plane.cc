@@ -50,12 +50,15 @@ void DataPlane::AddMethods(net::ConnectRouter& router) {
       &InstallExchange::Exchange);
   Add(router, "expanse.data.v1.IngestService.Ingest", ingest_, &Ingest::Apply);
   Add(router, "expanse.data.v1.IngestService.ReportHealth", ingest_, &Ingest::ReportHealth);
+  Add(router, "expanse.data.v1.IngestService.ReportClusterState", ingest_,
+      &Ingest::ReportClusterState);
   Add(router, "expanse.data.v1.QueryService.ListExecutions", queries_, &Queries::ListExecutions);
   Add(router, "expanse.data.v1.QueryService.GetExecution", queries_, &Queries::GetExecution);
   Add(router, "expanse.data.v1.QueryService.GetLogTail", queries_, &Queries::GetLogTail);
   Add(router, "expanse.data.v1.QueryService.GetSourceBundle", queries_, &Queries::GetSourceBundle);
   Add(router, "expanse.data.v1.QueryService.GetComputeHealth", queries_,
       &Queries::GetComputeHealth);
+  Add(router, "expanse.data.v1.QueryService.GetClusterState", queries_, &Queries::GetClusterState);
   Add(router, "expanse.data.v1.QueryService.ListMetrics", metrics_query_,
       &MetricsQuery::ListMetrics);
   Add(router, "expanse.data.v1.QueryService.QueryMetric", metrics_query_,

@@ -92,6 +92,12 @@ class DataPlaneTest : public testing::TestWithParam<Backend> {
                    health.SerializeAsString())
                   .status,
               200);
+    v1::ReportClusterStateRequest cluster;
+    evidence::ToProto({.cluster = "c1", .observed_at = now_}, cluster.mutable_state());
+    ASSERT_EQ(Post("IngestService/ReportClusterState", "compute", "application/proto",
+                   cluster.SerializeAsString())
+                  .status,
+              200);
   }
 
   base::FakeClock clock_;
@@ -140,6 +146,8 @@ std::vector<Row> AccessTable() {
        computes},
       {"IngestService/ReportHealth", R"({"node": "n9", "started_at": "2027-01-15T08:00:00Z"})",
        computes},
+      {"IngestService/ReportClusterState",
+       R"({"state": {"cluster": "c9", "observed_at": "2027-01-15T08:00:00Z"}})", computes},
       {"QueryService/ListExecutions", "{}", reader("ok")},
       {"QueryService/GetExecution", by_id, reader("not_found")},
       {"QueryService/ListMetrics", by_id, reader("not_found")},
@@ -149,6 +157,7 @@ std::vector<Row> AccessTable() {
       {"QueryService/GetSourceBundle", R"({"execution_id": ")" + id + R"(", "include_data": true})",
        reader("not_found")},
       {"QueryService/GetComputeHealth", R"({"compute_id": "compute-a"})", reader("ok")},
+      {"QueryService/GetClusterState", R"({"compute_id": "compute-a"})", reader("ok")},
   };
 }
 

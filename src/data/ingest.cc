@@ -22,6 +22,7 @@ using base::Code;
 
 constexpr std::string_view kTooManySeries = "series.too_many";
 constexpr std::string_view kForeign = "execution.foreign";
+constexpr std::size_t kBytesPerRecord = 8192;  // what a large message counts for
 
 // A store that cannot take the batch now. What exactly was wrong is for our log, not for the
 // sender.
@@ -37,6 +38,11 @@ std::unexpected<base::Error> StoreFailed(std::string_view what, const base::Erro
           "the store of {} cannot take evidence now ({}); nothing of this batch was acknowledged, "
           "send it again later",
           what, error.reason));
+}
+
+void PutInterval(std::chrono::milliseconds interval, google::protobuf::Duration* out) {
+  out->set_seconds(interval.count() / 1000);
+  out->set_nanos(static_cast<std::int32_t>(interval.count() % 1000 * 1'000'000));
 }
 
 // Removes its entry again.
@@ -379,9 +385,26 @@ base::Result<v1::ReportHealthResponse> Ingest::ReportHealth(
     return StoreFailed("records", put.error());
   }
   v1::ReportHealthResponse response;
-  response.mutable_interval()->set_seconds(options_.health_interval.count() / 1000);
-  response.mutable_interval()->set_nanos(
-      static_cast<std::int32_t>(options_.health_interval.count() % 1000 * 1'000'000));
+  PutInterval(options_.health_interval, response.mutable_interval());
+  return response;
+}
+
+base::Result<v1::ReportClusterStateResponse> Ingest::ReportClusterState(
+    const net::CallContext& context, const v1::ReportClusterStateRequest& request) {
+  EXPANSE_RETURN_IF_ERROR(RequireCompute(context));
+  const base::WallTime now = clock_.Now();
+  EXPANSE_ASSIGN_OR_RETURN(const evidence::ClusterState state,
+                           evidence::FromProto(request.state(), now, options_.wire));
+  // A snapshot may be as large as thousands of records.
+  const std::size_t weight = 1 + request.ByteSizeLong() / kBytesPerRecord;
+  EXPANSE_RETURN_IF_ERROR(bounds_.Take(context.caller.subject, {.records = weight, .samples = 0}));
+  if (auto put = records_.PutClusterState(context.caller.organisation_id, context.caller.subject,
+                                          state, now);
+      !put) {
+    return StoreFailed("records", put.error());
+  }
+  v1::ReportClusterStateResponse response;
+  PutInterval(options_.health_interval, response.mutable_interval());
   return response;
 }
 

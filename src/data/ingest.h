@@ -24,6 +24,8 @@
 namespace expanse::data::v1 {
 class IngestRequest;
 class IngestResponse;
+class ReportClusterStateRequest;
+class ReportClusterStateResponse;
 class ReportHealthRequest;
 class ReportHealthResponse;
 }  // namespace expanse::data::v1
@@ -45,6 +47,8 @@ class Ingest {
                                          const v1::IngestRequest& request);
   base::Result<v1::ReportHealthResponse> ReportHealth(const net::CallContext& context,
                                                       const v1::ReportHealthRequest& request);
+  base::Result<v1::ReportClusterStateResponse> ReportClusterState(
+      const net::CallContext& context, const v1::ReportClusterStateRequest& request);
 
  private:
   struct Batch;

@@ -183,6 +183,7 @@ TEST_P(IngestTest, LetsInOnlyComputes) {
     ASSERT_FALSE(response);
     EXPECT_EQ(response.error().code, Code::kPermissionDenied);
     EXPECT_FALSE(ingest_->ReportHealth(context, {}));
+    EXPECT_FALSE(ingest_->ReportClusterState(context, {}));
   }
 }
 
@@ -507,6 +508,40 @@ TEST_P(IngestTest, KeepsTheLatestHealthOfEachNode) {
   EXPECT_EQ(nodes->front().reported_at, now_);
   request.mutable_rows(0)->clear_checked_at();
   EXPECT_FALSE(ingest_->ReportHealth(ComputeCall(), request));
+}
+
+TEST_P(IngestTest, KeepsTheLatestClusterStateWithinItsBounds) {
+  v1::ReportClusterStateRequest request;
+  evidence::ToProto({.cluster = "first", .observed_at = now_}, request.mutable_state());
+  ASSERT_TRUE(ingest_->ReportClusterState(ComputeCall(), request));
+  request.mutable_state()->set_cluster("second");
+  ASSERT_TRUE(ingest_->ReportClusterState(ComputeCall(), request));
+  const auto stored = stores_.records->ClusterState("org-1", "compute-a");
+  ASSERT_TRUE(stored && *stored);
+  EXPECT_EQ((*stored)->state.cluster, "second");
+  EXPECT_EQ((*stored)->reported_at, now_);
+  request.mutable_state()->clear_observed_at();
+  EXPECT_EQ(ingest_->ReportClusterState(ComputeCall(), request).error().reason, "evidence.time");
+  request.mutable_state()->mutable_observed_at()->set_seconds(1'800'000'000);
+  for (int i = 0; i < 2000; ++i) request.mutable_state()->add_pending();
+  EXPECT_EQ(ingest_->ReportClusterState(ComputeCall(), request).error().reason,
+            "evidence.too_large");
+}
+
+TEST_P(IngestTest, CountsALargeClusterStateForManyRecords) {
+  v1::ReportClusterStateRequest request;
+  evidence::ToProto({.cluster = "c", .observed_at = now_}, request.mutable_state());
+  for (int i = 0; i < 20'000; ++i) {
+    auto* node = request.mutable_state()->add_nodes();
+    node->set_name("node" + std::to_string(i));
+    node->set_reason(std::string(200, 'r'));
+  }
+  int taken = 0;
+  while (taken < 1000 && ingest_->ReportClusterState(ComputeCall(), request)) ++taken;
+  EXPECT_GE(taken, 5);
+  EXPECT_LT(taken, 100) << "a burst of 20,000 records, each of these counts for over 500";
+  EXPECT_EQ(ingest_->ReportClusterState(ComputeCall(), request).error().reason,
+            "ingest.record_rate");
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, IngestMemoryTest, testing::Values(Backend::kMemory),

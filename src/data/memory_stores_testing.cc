@@ -190,6 +190,25 @@ base::Result<std::vector<store::NodeHealth>> MemoryEvidenceStore::Health(
   return nodes;
 }
 
+base::Status MemoryEvidenceStore::PutClusterState(std::string_view organisation_id,
+                                                  std::string_view compute_id,
+                                                  const evidence::ClusterState& state,
+                                                  base::WallTime now) {
+  const std::lock_guard lock(mutex_);
+  store::ReportedClusterState& known =
+      clusters_[{std::string(organisation_id), std::string(compute_id)}];
+  if (known.reported_at <= now) known = {state, now};
+  return {};
+}
+
+base::Result<std::optional<store::ReportedClusterState>> MemoryEvidenceStore::ClusterState(
+    std::string_view organisation_id, std::string_view compute_id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = clusters_.find({std::string(organisation_id), std::string(compute_id)});
+  if (found == clusters_.end()) return std::nullopt;
+  return found->second;
+}
+
 base::Result<std::size_t> MemoryEvidenceStore::DropExecutionsBefore(base::WallTime before,
                                                                     std::size_t limit) {
   const std::lock_guard lock(mutex_);

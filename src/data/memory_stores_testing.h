@@ -38,6 +38,10 @@ class MemoryEvidenceStore final : public store::EvidenceStore {
                          const evidence::HealthReport& report, base::WallTime now) override;
   base::Result<std::vector<store::NodeHealth>> Health(std::string_view organisation_id,
                                                       std::string_view compute_id) override;
+  base::Status PutClusterState(std::string_view organisation_id, std::string_view compute_id,
+                               const evidence::ClusterState& state, base::WallTime now) override;
+  base::Result<std::optional<store::ReportedClusterState>> ClusterState(
+      std::string_view organisation_id, std::string_view compute_id) override;
   base::Result<std::size_t> DropExecutionsBefore(base::WallTime before, std::size_t limit) override;
   base::Result<bool> BlobReferenced(std::string_view blob) override;
 
@@ -59,6 +63,7 @@ class MemoryEvidenceStore final : public store::EvidenceStore {
   std::map<std::pair<std::string, std::string>, std::uint64_t> watermarks_;
   std::map<std::string, Row, std::less<>> rows_;
   std::map<std::tuple<std::string, std::string, std::string>, store::NodeHealth> health_;
+  std::map<std::pair<std::string, std::string>, store::ReportedClusterState> clusters_;
 };
 
 class MemorySeriesStore final : public store::SeriesStore {
@@ -212,6 +217,14 @@ class FailingEvidenceStore : public store::EvidenceStore {
   base::Result<std::vector<store::NodeHealth>> Health(std::string_view organisation_id,
                                                       std::string_view compute_id) override {
     return to_.Health(organisation_id, compute_id);
+  }
+  base::Status PutClusterState(std::string_view organisation_id, std::string_view compute_id,
+                               const evidence::ClusterState& state, base::WallTime now) override {
+    return to_.PutClusterState(organisation_id, compute_id, state, now);
+  }
+  base::Result<std::optional<store::ReportedClusterState>> ClusterState(
+      std::string_view organisation_id, std::string_view compute_id) override {
+    return to_.ClusterState(organisation_id, compute_id);
   }
   base::Result<std::size_t> DropExecutionsBefore(base::WallTime before,
                                                  std::size_t limit) override {

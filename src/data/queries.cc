@@ -100,6 +100,11 @@ base::Result<evidence::Execution> FindExecution(store::EvidenceStore& records,
   return found;
 }
 
+bool MayReadExecutions(const net::CallContext& context) {
+  const auto& held = context.caller.permissions;
+  return std::find(held.begin(), held.end(), "executions.read") != held.end();
+}
+
 base::Result<v1::ListExecutionsResponse> Queries::ListExecutions(
     const net::CallContext& context, const v1::ListExecutionsRequest& request) {
   EXPANSE_RETURN_IF_ERROR(RequireUser(context));
@@ -236,6 +241,30 @@ base::Result<v1::GetComputeHealthResponse> Queries::GetComputeHealth(
     PutTime(node.reported_at, view->mutable_reported_at());
     view->mutable_rows()->Swap(report.mutable_rows());
   }
+  return response;
+}
+
+base::Result<v1::GetClusterStateResponse> Queries::GetClusterState(
+    const net::CallContext& context, const v1::GetClusterStateRequest& request) {
+  EXPANSE_RETURN_IF_ERROR(RequireUser(context));
+  if (request.compute_id().empty()) return Invalid("compute.id", "compute_id is missing");
+  EXPANSE_ASSIGN_OR_RETURN(
+      std::optional<store::ReportedClusterState> reported,
+      records_.ClusterState(context.caller.organisation_id, request.compute_id()));
+  v1::GetClusterStateResponse response;
+  if (!reported) return response;
+  if (!MayReadExecutions(context)) {
+    response.set_pending_withheld(!reported->state.pending.empty());
+    reported->state.pending.clear();
+  }
+  evidence::ToProto(reported->state, response.mutable_state(), options_.wire);
+  for (v1::PendingJob& job : *response.mutable_state()->mutable_pending()) {
+    if (!job.has_key()) continue;
+    const evidence::ExecutionKey key{static_cast<evidence::SourceType>(job.key().source_type()),
+                                     job.key().identity()};
+    job.set_execution_id(evidence::ExecutionId(request.compute_id(), key));
+  }
+  PutTime(reported->reported_at, response.mutable_reported_at());
   return response;
 }
 

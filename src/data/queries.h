@@ -13,6 +13,8 @@
 #include "store/records/evidence_store.h"
 
 namespace expanse::data::v1 {
+class GetClusterStateRequest;
+class GetClusterStateResponse;
 class GetComputeHealthRequest;
 class GetComputeHealthResponse;
 class GetExecutionRequest;
@@ -33,6 +35,10 @@ base::Result<evidence::Execution> FindExecution(store::EvidenceStore& records,
                                                 const net::CallContext& context,
                                                 std::string_view execution_id);
 
+// Whether the caller may see whose jobs there are and what they are called: the permission that
+// ListExecutions asks for. For methods that are open to others too.
+bool MayReadExecutions(const net::CallContext& context);
+
 // Thread-safe. Fail with invalid_argument for what is wrong with the request, not_found, or what
 // the stores fail with.
 class Queries {
@@ -52,6 +58,9 @@ class Queries {
       const net::CallContext& context, const v1::GetSourceBundleRequest& request);
   base::Result<v1::GetComputeHealthResponse> GetComputeHealth(
       const net::CallContext& context, const v1::GetComputeHealthRequest& request);
+  // No state where none was reported. Pending jobs only for those who may read executions.
+  base::Result<v1::GetClusterStateResponse> GetClusterState(
+      const net::CallContext& context, const v1::GetClusterStateRequest& request);
 
  private:
   base::Result<std::string> Blob(const std::string& name, std::string_view what);

@@ -395,6 +395,64 @@ TEST_P(QueriesTest, GivesTheHealthOfAComputesNodes) {
   EXPECT_EQ(queries_.GetComputeHealth(UserCall(), request).error().reason, "compute.id");
 }
 
+evidence::ClusterState SmallCluster(base::WallTime at) {
+  evidence::ClusterState state;
+  state.cluster = "lab";
+  state.observed_at = at;
+  state.pending_jobs = 2;
+  state.pending_by_reason = {{"Priority", 2}};
+  evidence::PendingJob job;
+  job.key = {evidence::SourceType::kSlurm, "lab/7@1800000000"};
+  job.native_id = "7";
+  job.user = "ada";
+  job.name = "secret plan";
+  job.reason = "Priority";
+  state.pending = {job};
+  state.nodes = {{.name = "n1", .state = "IDLE", .cpus_total = 4}};
+  return state;
+}
+
+TEST_P(QueriesTest, GivesTheNewestStateOfAComputesCluster) {
+  v1::GetClusterStateRequest request;
+  request.set_compute_id("compute-a");
+  auto response = queries_.GetClusterState(UserCall(), request);
+  ASSERT_TRUE(response);
+  EXPECT_FALSE(response->has_state()) << "none was reported";
+  v1::ReportClusterStateRequest sent;
+  evidence::ToProto(SmallCluster(now_), sent.mutable_state());
+  const auto reported = ingest_.ReportClusterState(ComputeCall(), sent);
+  ASSERT_TRUE(reported) << reported.error().message;
+  EXPECT_EQ(reported->interval().seconds(), 30);
+  response = queries_.GetClusterState(UserCall(), request);
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->reported_at().seconds(), base::ToMicros(now_) / 1'000'000);
+  EXPECT_EQ(response->state().nodes(0).cpus_total(), 4U);
+  ASSERT_EQ(response->state().pending_size(), 1);
+  EXPECT_EQ(response->state().pending(0).execution_id(),
+            evidence::ExecutionId("compute-a", {evidence::SourceType::kSlurm, "lab/7@1800000000"}));
+  EXPECT_FALSE(response->pending_withheld());
+  EXPECT_FALSE(queries_.GetClusterState(UserCall("org-2"), request)->has_state());
+  request.clear_compute_id();
+  EXPECT_EQ(queries_.GetClusterState(UserCall(), request).error().reason, "compute.id");
+}
+
+TEST_P(QueriesTest, TellsPendingJobsOnlyToThoseWhoMayReadExecutions) {
+  v1::ReportClusterStateRequest sent;
+  evidence::ToProto(SmallCluster(now_), sent.mutable_state());
+  ASSERT_TRUE(ingest_.ReportClusterState(ComputeCall(), sent));
+  v1::GetClusterStateRequest request;
+  request.set_compute_id("compute-a");
+  net::CallContext operator_call = UserCall();
+  operator_call.caller.permissions = {"computes.read"};
+  const auto response = queries_.GetClusterState(operator_call, request);
+  ASSERT_TRUE(response);
+  EXPECT_TRUE(response->pending_withheld());
+  EXPECT_EQ(response->state().pending_jobs(), 2U) << "counts stay";
+  EXPECT_EQ(response->state().pending_by_reason().at("Priority"), 2U);
+  EXPECT_EQ(response->SerializeAsString().find("ada"), std::string::npos);
+  EXPECT_EQ(response->SerializeAsString().find("secret plan"), std::string::npos);
+}
+
 TEST_P(QueriesTest, LetsInOnlyUsersOfAnOrganisation) {
   Put({RunRecord(0, now_, "r1")});
   for (const auto& context : {net::CallContext{}, ComputeCall(), UserCall("")}) {
@@ -411,6 +469,9 @@ TEST_P(QueriesTest, LetsInOnlyUsersOfAnOrganisation) {
     v1::GetComputeHealthRequest health;
     health.set_compute_id("compute-a");
     EXPECT_EQ(queries_.GetComputeHealth(context, health).error().code, Code::kPermissionDenied);
+    v1::GetClusterStateRequest cluster;
+    cluster.set_compute_id("compute-a");
+    EXPECT_EQ(queries_.GetClusterState(context, cluster).error().code, Code::kPermissionDenied);
   }
 }
 

@@ -127,6 +127,14 @@ class BrokenEvidenceStore final : public store::EvidenceStore {
                                                       std::string_view c) override {
     return to_.Health(o, c);
   }
+  base::Status PutClusterState(std::string_view o, std::string_view c,
+                               const evidence::ClusterState& s, base::WallTime n) override {
+    return to_.PutClusterState(o, c, s, n);
+  }
+  base::Result<std::optional<store::ReportedClusterState>> ClusterState(
+      std::string_view o, std::string_view c) override {
+    return to_.ClusterState(o, c);
+  }
   base::Result<std::size_t> DropExecutionsBefore(base::WallTime, std::size_t) override {
     return Broken();
   }

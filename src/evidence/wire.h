@@ -8,10 +8,12 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "evidence/cluster_state.h"
 #include "evidence/execution.h"
 #include "evidence/records.h"
 
 namespace expanse::data::v1 {
+class ClusterState;
 class EvidenceRecord;
 class Execution;
 class ReportHealthRequest;
@@ -39,6 +41,12 @@ struct WireLimits {
   std::size_t health_rows = 256;
   std::size_t health_figures = 64;        // per row
   std::size_t health_bytes = 256U << 10;  // the whole report
+  std::size_t cluster_nodes = 65536;
+  std::size_t cluster_partitions = 1024;
+  std::size_t cluster_words = 256;     // flags, GPU types, reasons, partitions of one node
+  std::size_t cluster_text = 256;      // one name, state or reason
+  std::size_t cluster_pending = 1000;  // jobs
+  std::size_t cluster_bytes = 16U << 20;
 };
 
 // Cuts what is beyond the limits (a command line of a thousand file names) and says so in
@@ -70,6 +78,13 @@ base::Result<Record> Decode(std::string_view bytes, base::WallTime now,
 // Figures that are not finite are left out.
 void ToProto(const HealthReport& report, data::v1::ReportHealthRequest* out);
 base::Result<HealthReport> FromProto(const data::v1::ReportHealthRequest& in, base::WallTime now,
+                                     const WireLimits& limits = {});
+
+// Text that is not UTF-8 goes with U+FFFD: a snapshot is for looking at. What is beyond the limits
+// is cut: the last nodes, partitions and pending jobs, then long texts.
+void ToProto(const ClusterState& state, data::v1::ClusterState* out, const WireLimits& limits = {});
+// Fails with evidence.too_large, evidence.malformed or evidence.time.
+base::Result<ClusterState> FromProto(const data::v1::ClusterState& in, base::WallTime now,
                                      const WireLimits& limits = {});
 
 }  // namespace expanse::evidence

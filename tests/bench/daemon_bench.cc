@@ -51,6 +51,11 @@ class Sink final : public daemon::Planes {
                                                             std::chrono::milliseconds) override {
     return data::v1::ReportHealthResponse();
   }
+  base::Result<data::v1::ReportClusterStateResponse> ReportClusterState(
+      const std::string&, const data::v1::ReportClusterStateRequest&,
+      std::chrono::milliseconds) override {
+    return data::v1::ReportClusterStateResponse();
+  }
   std::size_t records = 0;
   std::size_t plain_bytes = 0;
   std::size_t sent_bytes = 0;

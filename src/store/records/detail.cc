@@ -5,7 +5,9 @@
 
 #include <limits>
 
+#include "base/compress.h"
 #include "evidence/wire.h"
+#include "expanse/data/v1/cluster.pb.h"
 #include "expanse/data/v1/execution.pb.h"
 #include "expanse/data/v1/ingest_service.pb.h"
 
@@ -31,9 +33,18 @@ const evidence::WireLimits& NoLimits() {
                                               .bundle_bytes = kAny,
                                               .health_rows = kAny,
                                               .health_figures = kAny,
-                                              .health_bytes = kAny};
+                                              .health_bytes = kAny,
+                                              .cluster_nodes = kAny,
+                                              .cluster_partitions = kAny,
+                                              .cluster_words = kAny,
+                                              .cluster_text = kAny,
+                                              .cluster_pending = kAny,
+                                              .cluster_bytes = kAny};
   return limits;
 }
+
+// Far above what the wire lets in.
+constexpr std::size_t kMaxClusterBytes = 256U << 20;
 
 template <typename Message>
 std::string Serialize(const Message& message) {
@@ -74,6 +85,22 @@ base::Result<evidence::Execution> DecodeExecution(std::string_view detail) {
   auto execution = evidence::FromProto(message, base::WallTime::max(), NoLimits());
   if (!execution) return std::unexpected(Damaged(execution.error().message));
   return execution;
+}
+
+std::string EncodeDetail(const evidence::ClusterState& state) {
+  data::v1::ClusterState message;
+  evidence::ToProto(state, &message, NoLimits());
+  return base::ZstdCompress(Serialize(message));
+}
+
+base::Result<evidence::ClusterState> DecodeClusterState(std::string_view detail) {
+  auto bytes = base::ZstdDecompress(detail, kMaxClusterBytes);
+  if (!bytes) return std::unexpected(Damaged(bytes.error().message));
+  data::v1::ClusterState message;
+  if (!message.ParseFromString(*bytes)) return std::unexpected(Damaged("not a message"));
+  auto state = evidence::FromProto(message, base::WallTime::max(), NoLimits());
+  if (!state) return std::unexpected(Damaged(state.error().message));
+  return state;
 }
 
 base::Result<evidence::HealthReport> DecodeHealth(std::string_view detail) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "evidence/cluster_state.h"
 #include "evidence/execution.h"
 #include "evidence/records.h"
 
@@ -14,9 +15,12 @@ namespace expanse::store::records {
 // Equal records give equal bytes.
 std::string EncodeDetail(const evidence::Execution& execution);
 std::string EncodeDetail(const evidence::HealthReport& report);
+// Compressed: a large cluster has megabytes of nodes that are much alike.
+std::string EncodeDetail(const evidence::ClusterState& state);
 // Fail with store.corrupt. The limits on what producers send do not apply: they were checked when
 // the records came in, and merging may go beyond them.
 base::Result<evidence::Execution> DecodeExecution(std::string_view detail);
 base::Result<evidence::HealthReport> DecodeHealth(std::string_view detail);
+base::Result<evidence::ClusterState> DecodeClusterState(std::string_view detail);
 
 }  // namespace expanse::store::records

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "evidence/cluster_state.h"
 #include "evidence/execution.h"
 #include "evidence/records.h"
 
@@ -83,6 +84,11 @@ struct NodeHealth {
   base::WallTime reported_at{};
 };
 
+struct ReportedClusterState {
+  evidence::ClusterState state;
+  base::WallTime reported_at{};
+};
+
 // Thread-safe. Every backend passes evidence_store_contract.h.
 class EvidenceStore {
  public:
@@ -116,6 +122,14 @@ class EvidenceStore {
   // By node; where that is too much for one answer, the nodes heard from last.
   virtual base::Result<std::vector<NodeHealth>> Health(std::string_view organisation_id,
                                                        std::string_view compute_id) = 0;
+
+  // Replaces the one snapshot of a compute, unless that was reported later.
+  virtual base::Status PutClusterState(std::string_view organisation_id,
+                                       std::string_view compute_id,
+                                       const evidence::ClusterState& state, base::WallTime now) = 0;
+  // Absent where none was ever reported.
+  virtual base::Result<std::optional<ReportedClusterState>> ClusterState(
+      std::string_view organisation_id, std::string_view compute_id) = 0;
 
   // Retention. Removes executions that ended before `before` with all that hangs on them, at most
   // `limit` in one short transaction; returns how many. Call again until 0.

@@ -463,6 +463,78 @@ TEST_P(EvidenceStoreContract, ABundleIsReplacedAsAWhole) {
   EXPECT_EQ(store_->BlobReferenced("f3"), true);
 }
 
+TEST_P(EvidenceStoreContract, KeepsTheLatestClusterStateOfEachCompute) {
+  evidence::ClusterState state;
+  state.cluster = "lab";
+  state.observed_at = At(9);
+  state.nodes_observed_at = At(8);
+  state.partitions_observed_at = At(7);
+  state.pending_jobs = 3;
+  state.running_jobs = 0;
+  state.pending_by_reason = {{"Priority", 2}, {"Resources", 1}};
+  state.partitions = {{.name = "gpu",
+                       .state = "UP",
+                       .is_default = true,
+                       .max_time_s = 3600,
+                       .default_time_s = {},
+                       .nodes_total = 2,
+                       .nodes_by_state = {{"IDLE", 2}},
+                       .cpus_total = 8,
+                       .cpus_allocated = 1,
+                       .cpus_idle = 7,
+                       .cpus_other = 0,
+                       .memory_total_bytes = 1ULL << 40,
+                       .memory_allocated_bytes = 5,
+                       .gpus = {{"a100", 8, 0}, {"", 1, {}}},
+                       .pending_jobs = 3,
+                       .running_jobs = 0}};
+  state.nodes = {{.name = "n1",
+                  .state = "MIXED",
+                  .flags = {"DRAIN"},
+                  .reason = "fan",
+                  .cpus_total = 4,
+                  .cpus_allocated = 1,
+                  .memory_total_bytes = 9,
+                  .memory_allocated_bytes = 8,
+                  .memory_free_bytes = 7,
+                  .gpus = {{"a100", 4, 1}},
+                  .partitions = {"gpu", "all"},
+                  .features = {"ib"}},
+                 {.name = "n2"}};
+  evidence::PendingJob job;
+  job.key = {evidence::SourceType::kSlurm, "lab/7@1"};
+  job.native_id = "7_[0-9%2]";
+  job.name = "train";
+  job.user = "ada";
+  job.account = "physics";
+  job.partition = "gpu,all";
+  job.reason = "Priority";
+  job.submitted_at = At(1);
+  job.eligible_at = At(2);
+  job.expected_start_at = At(90 * 86'400);
+  job.priority = 4294901757.5;
+  job.requested.gpu_count = 4;
+  job.requested.tres = "cpu=1";
+  state.pending = {job, {}};
+
+  ASSERT_TRUE(store_->ClusterState("org", "c1"));
+  EXPECT_FALSE(store_->ClusterState("org", "c1")->has_value());
+  ASSERT_TRUE(
+      store_->PutClusterState("org", "c1", {.cluster = "old", .observed_at = At(9)}, At(1)));
+  ASSERT_TRUE(store_->PutClusterState("org", "c1", state, At(12)));
+  ASSERT_TRUE(
+      store_->PutClusterState("org", "c1", {.cluster = "late", .observed_at = At(9)}, At(11)));
+  ASSERT_TRUE(
+      store_->PutClusterState("org2", "c1", {.cluster = "foreign", .observed_at = At(9)}, At(13)));
+  Reopen();
+  const auto found = store_->ClusterState("org", "c1");
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->reported_at, At(12));
+  EXPECT_EQ((*found)->state, state);
+  EXPECT_EQ((*store_->ClusterState("org2", "c1"))->state.cluster, "foreign");
+  EXPECT_FALSE(store_->ClusterState("org", "c2")->has_value());
+}
+
 TEST_P(EvidenceStoreContract, KeepsTheLatestHealthOfEachNode) {
   const auto report = [](const std::string& node, const std::string& reason) {
     return evidence::HealthReport{.daemon_version = "0.1.0",

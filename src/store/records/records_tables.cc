@@ -75,6 +75,15 @@ std::span<const sql::Migration> RecordMigrations() {
            "CREATE INDEX execution_by_user ON execution (organisation_id, user_name, sort_at, "
            "execution_id, status, outcome)",
        }},
+      {3,
+       "the newest snapshot of each cluster",
+       {
+           // detail: zstd.
+           "CREATE TABLE cluster_state ("
+           " organisation_id TEXT NOT NULL, compute_id TEXT NOT NULL,"
+           " reported_at {int64} NOT NULL, detail {bytes},"
+           " PRIMARY KEY (organisation_id, compute_id))",
+       }},
   };
   return migrations;
 }

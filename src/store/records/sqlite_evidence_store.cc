@@ -237,6 +237,41 @@ base::Result<std::vector<NodeHealth>> SqliteEvidenceStore::Health(std::string_vi
   return nodes;
 }
 
+base::Status SqliteEvidenceStore::PutClusterState(std::string_view organisation_id,
+                                                  std::string_view compute_id,
+                                                  const evidence::ClusterState& state,
+                                                  base::WallTime now) {
+  const std::string detail = records::EncodeDetail(state);
+  return impl_->database->WithWrite([&](Transaction& tx) -> base::Status {
+    EXPANSE_RETURN_IF_ERROR(
+        tx.Execute("INSERT INTO cluster_state (organisation_id, compute_id, reported_at, detail)"
+                   " VALUES (:organisation, :compute, :reported, :detail)"
+                   " ON CONFLICT (organisation_id, compute_id) DO UPDATE SET reported_at = "
+                   "excluded.reported_at, detail = excluded.detail"
+                   " WHERE excluded.reported_at >= cluster_state.reported_at",
+                   {organisation_id, compute_id, now, Bytes{detail}}));
+    return {};
+  });
+}
+
+base::Result<std::optional<ReportedClusterState>> SqliteEvidenceStore::ClusterState(
+    std::string_view organisation_id, std::string_view compute_id) {
+  std::string detail;
+  std::optional<ReportedClusterState> found;
+  EXPANSE_RETURN_IF_ERROR(impl_->database->WithRead([&](Transaction& tx) {
+    return tx.Query(
+        "SELECT reported_at, detail FROM cluster_state WHERE organisation_id = :organisation AND "
+        "compute_id = :compute",
+        {organisation_id, compute_id}, {Column::kInt, Column::kBytes}, [&](const Row& row) {
+          found.emplace().reported_at = row.Time(0);
+          detail = row.Blob(1);
+        });
+  }));
+  if (!found) return found;
+  EXPANSE_ASSIGN_OR_RETURN(found->state, records::DecodeClusterState(detail));
+  return found;
+}
+
 base::Result<std::size_t> SqliteEvidenceStore::DropExecutionsBefore(base::WallTime before,
                                                                     std::size_t limit) {
   return impl_->database->WithWrite(

@@ -44,6 +44,10 @@ class SqliteEvidenceStore final : public EvidenceStore {
                          const evidence::HealthReport& report, base::WallTime now) override;
   base::Result<std::vector<NodeHealth>> Health(std::string_view organisation_id,
                                                std::string_view compute_id) override;
+  base::Status PutClusterState(std::string_view organisation_id, std::string_view compute_id,
+                               const evidence::ClusterState& state, base::WallTime now) override;
+  base::Result<std::optional<ReportedClusterState>> ClusterState(
+      std::string_view organisation_id, std::string_view compute_id) override;
   base::Result<std::size_t> DropExecutionsBefore(base::WallTime before, std::size_t limit) override;
   base::Result<bool> BlobReferenced(std::string_view blob) override;
 
