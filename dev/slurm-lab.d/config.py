@@ -34,8 +34,8 @@ def CgroupConf(options):
 
 
 def GresConf(state, options, nodes):
-    """GPUs that are counted only. Slurm discards a GPU that has no file, so each has an empty one; no device
-    is constrained."""
+    """GPUs that are counted only. Slurm discards a GPU that has no device file, so each has a twin of
+    /dev/null; access is not constrained. Jobs see the indices that they would see of real ones."""
     if not options.gpus:
         return ""
     return "".join(f"NodeName={node} AutoDetect=off Name=gpu File={state}/gpus/card[0-{options.gpus - 1}]\n"

@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import time
 
@@ -60,7 +61,7 @@ class Lab:
                 self._Make(options, wanted)
             shared.Register(self.state)
             self._GiveHome()
-            self._StartAll()
+        self._StartAll()
         Say(f"{self.facts['cluster']} is up after {time.monotonic() - began:.1f} s: "
             f"{len(self.facts['nodes'])} nodes; . {self.state}/env")
 
@@ -137,7 +138,7 @@ class Lab:
         self.state.chmod(0o755)
         (self.state / "ctld").chmod(0o700)
         for index in range(options.gpus):
-            (self.state / "gpus" / f"card{index}").touch()
+            os.mknod(self.state / "gpus" / f"card{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         etc = self.state / "etc"
         (etc / "slurm.conf").write_text(config.SlurmConf(self.state, cluster, nodes, ports, options))
         (etc / "cgroup.conf").write_text(config.CgroupConf(options))
@@ -169,7 +170,7 @@ class Lab:
             processes.Daemon("mariadbd", [
                 Program("mariadbd"), "--no-defaults", "--user=root", f"--datadir={database}/data",
                 f"--socket={database}/db.sock", f"--pid-file={database}/db.pid", "--skip-networking",
-                "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M",
+                "--character-set-server=utf8mb4", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M",
                 "--innodb-lock-wait-timeout=900", "--innodb-flush-log-at-trx-commit=0",
                 "--innodb-fast-shutdown=2", "--performance-schema=OFF"], state),
             processes.Daemon("slurmdbd", [Program("slurmdbd"), "-D"], state,
@@ -218,14 +219,16 @@ class Lab:
                 ["account", "teaching", f"cluster={cluster}", "description=teaching", "organization=lab"],
                 ["qos", "low", "priority=1", "preemptmode=requeue"],
                 ["qos", "high", "priority=1000", "preempt=low,normal"],
-                ["user", "root", "account=research", f"cluster={cluster}", "adminlevel=admin"],
+                ["user", "root", "account=research", f"cluster={cluster}"],
                 ["user", user, "account=research,teaching", f"cluster={cluster}"]):
             done = self._Slurm("sacctmgr", "--immediate", "add", *words)
             if done.returncode != 0 and "Nothing new added" not in done.stdout:
                 raise LabError(f"sacctmgr add {' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
-        done = self._Slurm("sacctmgr", "--immediate", "modify", "account", "root", "set", "qos=normal,low,high")
-        if done.returncode != 0:
-            raise LabError(f"sacctmgr modify account: {done.stderr.strip() or done.stdout.strip()}")
+        for words in (["account", "root", "set", "qos=normal,low,high"],
+                      ["user", "root", "set", "defaultaccount=research"]):
+            done = self._Slurm("sacctmgr", "--immediate", "modify", *words)
+            if done.returncode != 0:
+                raise LabError(f"sacctmgr modify {' '.join(words)}: {done.stderr.strip() or done.stdout.strip()}")
         (self.state / "associations").touch()
 
     def _WaitServing(self, name, seconds=30):
