@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kHelp =
     R"(Usage: expanse-daemon [run] [--config FILE] [options]
        expanse-daemon healthcheck [--max-age 90s] [--state-dir DIR]
+       expanse-daemon hooks prolog|epilog|task-prolog --prefix DIR [--user NAME]
        expanse-daemon version
 
 Captures workloads of this machine and delivers them to the data plane.
@@ -29,6 +30,7 @@ Captures workloads of this machine and delivers them to the data plane.
 Commands:
   run          Capture until SIGTERM or SIGINT (the default).
   healthcheck  Exit 0 if the daemon of this state directory is alive, 1 with the reason if not.
+  hooks        Print the script for slurm.conf's Prolog, Epilog or TaskProlog.
   version      Print the version.
 
 Options:
@@ -36,6 +38,9 @@ Options:
                     ~/.expanse/config.json; for root /etc/expanse/config.json if it exists.
   --print-config    Print every option, its value and where that came from, and exit.
   --max-age TIME    healthcheck: how old the last heartbeat may be (90s).
+  --user NAME       hooks: who samples the nodes; events are given to that user.
+  --sampler-bootstrap prolog|off
+                    hooks: whether they start a sampler where none is alive (prolog).
   -h, --help        Print this.
   --version         Print the version.
 
@@ -51,6 +56,10 @@ base::SettingSpec PrintConfigFlag() {
           .help = ""};
 }
 
+base::SettingSpec UserFlag() {
+  return {.name = "user", .kind = base::SettingKind::kString, .default_value = "", .help = ""};
+}
+
 std::vector<Command> Commands() {
   return {
       {.name = "run", .run = Run},
@@ -60,6 +69,14 @@ std::vector<Command> Commands() {
                   .default_value = "90s",
                   .help = ""}},
        .run = HealthCheck},
+      {.name = "hooks",
+       .words = 1,
+       .flags = {UserFlag(),
+                 {.name = "sampler_bootstrap",
+                  .kind = base::SettingKind::kString,
+                  .default_value = "prolog",
+                  .help = ""}},
+       .run = Hooks},
   };
 }
 
