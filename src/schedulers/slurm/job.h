@@ -20,12 +20,10 @@ inline constexpr std::string_view kLabelDependency = "slurm.dependency";
 inline constexpr std::string_view kLabelReservation = "slurm.reservation";
 inline constexpr std::string_view kLabelFeatures = "slurm.features";
 inline constexpr std::string_view kLabelPriority = "slurm.priority";
-inline constexpr std::string_view kLabelEligibleAt = "slurm.eligible_at";           // RFC 3339
 inline constexpr std::string_view kLabelTimeLimit = "slurm.time_limit";             // "unlimited"
 inline constexpr std::string_view kLabelPartitionLimit = "slurm.partition_limit";   // "true"
 inline constexpr std::string_view kLabelArrayTasks = "slurm.array_tasks";           // "0-99%5"
 inline constexpr std::string_view kLabelArrayTaskCount = "slurm.array_task_count";  // "100"
-inline constexpr std::string_view kLabelHetJobIds = "slurm.het_job_ids";            // "12-14"
 inline constexpr std::string_view kLabelStateFlags = "slurm.state_flags";           // "COMPLETING"
 inline constexpr std::string_view kLabelCancelledBy = "slurm.cancelled_by";         // a uid
 inline constexpr std::string_view kLabelDerivedExitCode = "slurm.derived_exit_code";  // "0:9"
@@ -40,8 +38,6 @@ struct Job {
   std::string sluid;                        // Slurm 26.05 and later; "" where there is none
   std::optional<uid_t> uid;
   std::string batch_host;
-  std::optional<base::WallTime>
-      expected_start;  // of a pending job, if the scheduler has planned it
   // The run is over and no source will tell other states or times of it.
   bool final = false;
   evidence::Execution execution;  // its execution_id and compute_id are the daemon's to fill in
