@@ -172,6 +172,31 @@ void MergeState(Execution& known, const Execution& seen) {
   Take(known.signal, seen.signal);
 }
 
+bool HasFreeText(const Execution& e) {
+  return !e.name.empty() || !e.comment.empty() || !e.working_directory.empty() ||
+         !e.command.empty();
+}
+
+void MergeFreeText(Execution& known, const Execution& seen) {
+  if (!HasFreeText(seen)) return;
+  const bool fill_only = seen.lossy_text && !known.lossy_text;
+  known.lossy_text = seen.lossy_text && (known.lossy_text || !HasFreeText(known));
+  const auto take = [fill_only](auto& mine, const auto& theirs) {
+    if (!fill_only || mine.empty()) TakeNonEmpty(mine, theirs);
+  };
+  take(known.name, seen.name);
+  take(known.comment, seen.comment);
+  take(known.working_directory, seen.working_directory);
+  take(known.command, seen.command);
+}
+
+void MergeNotes(std::vector<std::string>& known, const std::vector<std::string>& seen) {
+  for (const std::string& note : seen) {
+    if (known.size() >= kMaxNotes) return;
+    if (std::find(known.begin(), known.end(), note) == known.end()) known.push_back(note);
+  }
+}
+
 // What differs from run to run of a requeued submission.
 void MergeRun(Execution& known, const Execution& seen) {
   // An observation without a status may not know the count either; one with a status does.
@@ -267,14 +292,11 @@ Execution Merge(Execution known, const Execution& seen) {
   if (seen.source_type != SourceType::kUnspecified) known.source_type = seen.source_type;
   TakeNonEmpty(known.native_id, seen.native_id);
   TakeNonEmpty(known.parent_native_id, seen.parent_native_id);
-  TakeNonEmpty(known.name, seen.name);
+  MergeFreeText(known, seen);
   TakeNonEmpty(known.user, seen.user);
   TakeNonEmpty(known.account, seen.account);
   TakeNonEmpty(known.queue, seen.queue);
   TakeNonEmpty(known.qos, seen.qos);
-  TakeNonEmpty(known.comment, seen.comment);
-  TakeNonEmpty(known.working_directory, seen.working_directory);
-  TakeNonEmpty(known.command, seen.command);
   TakeNonEmpty(known.nodes, seen.nodes);
   // Observations are bounded each; labels alone add up, and a producer could grow them for ever.
   for (const auto& [key, value] : seen.labels) {
@@ -285,7 +307,7 @@ Execution Merge(Execution known, const Execution& seen) {
   TakeNonEmpty(known.stdout_path, seen.stdout_path);
   TakeNonEmpty(known.stderr_path, seen.stderr_path);
   TakeNonEmpty(known.bundle_hash, seen.bundle_hash);
-  if (!is_guess) TakeNonEmpty(known.capture_notes, seen.capture_notes);
+  if (!is_guess) MergeNotes(known.capture_notes, seen.capture_notes);
   BoundSteps(&known.steps, kMaxSteps, &known.capture_notes);
   known.updated_at = std::max(known.updated_at, seen.updated_at);  // an absent one is the smallest
   return known;

@@ -100,6 +100,7 @@ std::string ExecutionId(std::string_view compute_id, const ExecutionKey& key);
 // Of one execution, however many observations it was merged from.
 inline constexpr std::size_t kMaxLabels = 128;
 inline constexpr std::size_t kMaxSteps = 512;
+inline constexpr std::size_t kMaxNotes = 64;
 
 struct Execution {
   std::string execution_id;
@@ -120,6 +121,9 @@ struct Execution {
   std::vector<std::string> command;
   std::vector<std::string> nodes;
   std::map<std::string, std::string> labels;
+  // Name, comment, working directory and command came through a source that alters some bytes
+  // (Slurm's accounting keeps a double quote as a backtick): they never replace exact ones.
+  bool lossy_text = false;
 
   ExecutionStatus status = ExecutionStatus::kUnspecified;
   Outcome outcome = Outcome::kUnspecified;
@@ -155,8 +159,9 @@ struct Execution {
 // guessed end (kUnknown) nothing stays beside one that was seen. What belongs to waiting (the
 // expected start, the reason) goes when the run leaves the queue; an observation that says queued
 // replaces the expected start also by none. A memory peak never gives way to one of a weaker basis.
-// Steps are united by id, in the order batch, extern and other words, then numbers. Labels beyond
-// kMaxLabels are left out, steps beyond kMaxSteps by BoundSteps.
+// Lossy text gives way to exact text, whichever is first. Capture notes add up, up to
+// kMaxNotes. Steps are united by id, in the order batch, extern and other words, then numbers.
+// Labels beyond kMaxLabels are left out, steps beyond kMaxSteps by BoundSteps.
 Execution Merge(Execution known, const Execution& seen);
 
 // Keeps the `most` steps that tell most, in their order: failed ones, then the scheduler's own

@@ -382,5 +382,38 @@ TEST(Merge, NeverTakesUpdatedAtBack) {
   EXPECT_EQ(Merge({}, seen).updated_at, At(3));
 }
 
+TEST(Merge, LossyTextNeverReplacesExactText) {
+  Execution exact;
+  exact.name = "say \"hi\"";
+  Execution lossy;
+  lossy.name = "say `hi`";
+  lossy.comment = "from accounting";
+  lossy.lossy_text = true;
+  const Execution kept = Merge(Merge({}, exact), lossy);
+  EXPECT_EQ(kept.name, exact.name);
+  EXPECT_EQ(kept.comment, lossy.comment) << "a gap is filled";
+  EXPECT_FALSE(kept.lossy_text);
+
+  const Execution replaced = Merge(Merge({}, lossy), exact);
+  EXPECT_EQ(replaced.name, exact.name);
+  EXPECT_FALSE(replaced.lossy_text);
+  EXPECT_TRUE(Merge({}, lossy).lossy_text);
+  Execution no_text;
+  no_text.status = ExecutionStatus::kRunning;
+  EXPECT_TRUE(Merge(Merge({}, lossy), no_text).lossy_text) << "says nothing about text";
+  EXPECT_TRUE(Merge(Merge({}, no_text), lossy).lossy_text);
+}
+
+TEST(Merge, CaptureNotesAddUpToABound) {
+  Execution known;
+  known.capture_notes = {"logs: off"};
+  Execution seen;
+  seen.capture_notes = {"logs: off", "sources: too large"};
+  EXPECT_EQ(Merge(known, seen).capture_notes,
+            (std::vector<std::string>{"logs: off", "sources: too large"}));
+  for (int i = 0; i < 100; ++i) seen.capture_notes.push_back(std::to_string(i));
+  EXPECT_EQ(Merge(known, seen).capture_notes.size(), kMaxNotes);
+}
+
 }  // namespace
 }  // namespace expanse::evidence

@@ -103,6 +103,7 @@ class Reader {
     EXPANSE_RETURN_IF_ERROR(
         TakeList(in_.capture_notes(), "capture_notes", limits_.text, &out_.capture_notes));
     EXPANSE_RETURN_IF_ERROR(TakeLabels());
+    out_.lossy_text = in_.lossy_text();
     EXPANSE_RETURN_IF_ERROR(TakeTimes());
     EXPANSE_RETURN_IF_ERROR(wire::TakeResources(in_.requested(), in_.raw_bytes(), "requested",
                                                 limits_, &out_.requested));
@@ -305,6 +306,7 @@ void ToProto(const Execution& execution, pb::Execution* out) {
   PutList(execution.nodes, "nodes", out->mutable_nodes(), raw);
   PutList(execution.capture_notes, "capture_notes", out->mutable_capture_notes(), raw);
   PutLabels(execution, out);
+  out->set_lossy_text(execution.lossy_text);
   out->set_status(static_cast<pb::ExecutionStatus>(execution.status));
   out->set_outcome(static_cast<pb::ExecutionOutcome>(execution.outcome));
   if (execution.exit_code) out->set_exit_code(*execution.exit_code);

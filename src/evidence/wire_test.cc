@@ -42,6 +42,7 @@ Execution FullExecution() {
   e.command = {"python3", "-m", "sweep", ""};
   e.nodes = {"n01", "n02"};
   e.labels = {{"app", "sweep"}, {"", "empty key"}};
+  e.lossy_text = true;
   e.status = ExecutionStatus::kFailed;
   e.outcome = Outcome::kOutOfMemory;
   e.native_state = "OUT_OF_MEMORY";

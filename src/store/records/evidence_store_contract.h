@@ -93,6 +93,7 @@ class EvidenceStoreContract : public ::testing::TestWithParam<EvidenceBackend> {
     e.ended_at = At(3);
     e.eligible_at = At(1);
     e.suspended_s = 7;
+    e.lossy_text = true;
     e.requested = {.cpu_cores = 0.5,
                    .memory_bytes = 1ULL << 40,
                    .gpu_count = 0,
