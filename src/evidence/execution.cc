@@ -279,6 +279,12 @@ bool BoundSteps(std::vector<Step>* steps, std::size_t most, std::vector<std::str
 }
 
 Execution Merge(Execution known, const Execution& seen) {
+  // A Slurm run has an identity of its own, and accounting before Slurm 23 does not tell the count.
+  if (seen.source_type == SourceType::kSlurm && known.restart_count != seen.restart_count) {
+    Execution same = seen;
+    known.restart_count = same.restart_count = std::max(known.restart_count, seen.restart_count);
+    return Merge(std::move(known), same);
+  }
   const bool same_run = seen.restart_count == known.restart_count;
   // A guess (its end was not seen, so it was made up) gives way to what was seen, whichever is
   // first.

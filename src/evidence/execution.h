@@ -153,15 +153,16 @@ struct Execution {
 };
 
 // What is known after a further observation: fields that `seen` sets replace those of `known`,
-// absent ones leave them. Observations may arrive late: within one restart count a run never goes
-// back (terminal to running, running to queued), and what an earlier run of the submission says
-// about its state, times and usage is dropped. A higher restart count starts those over. Of a
-// guessed end (kUnknown) nothing stays beside one that was seen. What belongs to waiting (the
-// expected start, the reason) goes when the run leaves the queue; an observation that says queued
-// replaces the expected start also by none. A memory peak never gives way to one of a weaker basis.
-// Lossy text gives way to exact text, whichever is first. Capture notes add up, up to
-// kMaxNotes. Steps are united by id, in the order batch, extern and other words, then numbers.
-// Labels beyond kMaxLabels are left out, steps beyond kMaxSteps by BoundSteps.
+// absent ones leave them. Observations may arrive late: within one restart count a run never
+// goes back (terminal to running, running to queued), and what an earlier run of the submission
+// says about its state, times and usage is dropped. A higher restart count starts those over;
+// not so for Slurm, where each run has an identity of its own and the count only tells which one
+// it is. Of a guessed end (kUnknown) nothing stays beside one that was seen. What belongs to
+// waiting (the expected start, the reason) goes when the run leaves the queue; an observation
+// that says queued replaces the expected start also by none. A memory peak never gives way to
+// one of a weaker basis. Lossy text gives way to exact text, whichever is first. Capture notes
+// add up, up to kMaxNotes. Steps are united by id, in the order batch, extern and other words,
+// then numbers. Labels beyond kMaxLabels are left out, steps beyond kMaxSteps by BoundSteps.
 Execution Merge(Execution known, const Execution& seen);
 
 // Keeps the `most` steps that tell most, in their order: failed ones, then the scheduler's own

@@ -382,6 +382,24 @@ TEST(Merge, NeverTakesUpdatedAtBack) {
   EXPECT_EQ(Merge({}, seen).updated_at, At(3));
 }
 
+TEST(Merge, OfASlurmRunTheRestartCountOnlyTells) {
+  Execution queue;
+  queue.source_type = SourceType::kSlurm;
+  queue.restart_count = 1;
+  queue.status = ExecutionStatus::kRunning;
+  queue.started_at = At(5);
+  Execution accounting;  // does not know the count
+  accounting.source_type = SourceType::kSlurm;
+  accounting.status = ExecutionStatus::kFailed;
+  accounting.exit_code = 3;
+  for (const Execution& merged : {Merge(queue, accounting), Merge(accounting, queue)}) {
+    EXPECT_EQ(merged.restart_count, 1U);
+    EXPECT_EQ(merged.status, ExecutionStatus::kFailed);
+    EXPECT_EQ(merged.exit_code, 3);
+    EXPECT_EQ(merged.started_at, At(5));
+  }
+}
+
 TEST(Merge, LossyTextNeverReplacesExactText) {
   Execution exact;
   exact.name = "say \"hi\"";
