@@ -120,8 +120,17 @@ class QueueReader {
   std::uint64_t malformed_ = 0;
 };
 
+// What the names of output files depend on, besides the job.
+struct QueueNaming {
+  std::optional<Version> version;
+  // The host name of a node; where the two differ, %N in a path is the host's. Empty function: the
+  // node's name is taken.
+  std::function<std::string(std::string_view node)> host_of;
+};
+
 // What a row says. Nothing if it is not one of QueueReader's or has no job id. `cluster` names the
 // cluster, which squeue does not tell outside federations.
-std::optional<Job> ParseQueueRow(std::string_view bytes, std::string_view cluster);
+std::optional<Job> ParseQueueRow(std::string_view bytes, std::string_view cluster,
+                                 const QueueNaming& naming = {});
 
 }  // namespace expanse::schedulers::slurm

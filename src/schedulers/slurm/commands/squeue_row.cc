@@ -125,7 +125,7 @@ void TakeExit(const Fields& row, Execution& execution) {
     if (exit->signal != 0) execution.signal = exit->signal;
   }
   const auto derived = ExitOf(row[QueueField::kDerivedExitCode]);
-  if (derived && derived != exit) {
+  if (derived && derived != exit && derived != ExitStatus{}) {
     Label(kLabelDerivedExitCode, fmt::format("{}:{}", derived->exit_code, derived->signal),
           execution);
   }
@@ -257,19 +257,23 @@ std::string PathOf(std::string_view pattern, const OutputNames& names) {
   return std::move(path.path);
 }
 
-void TakeOutput(const Fields& row, Job& job, const std::optional<JobId>& shown) {
+void TakeOutput(const Fields& row, const QueueNaming& naming, const std::optional<JobId>& shown,
+                Job& job) {
   Execution& execution = job.execution;
   // Only a batch job has files; others write to the terminal that started them. An array that is
   // not split has none yet.
   if (row[QueueField::kBatchFlag] != "1" || (shown && shown->pending_tasks)) return;
+  std::string host = job.batch_host;
+  if (naming.host_of && !host.empty()) host = naming.host_of(host);
   OutputNames names{.job_id = job.job_id,
                     .array_job_id = std::nullopt,
                     .array_task = std::nullopt,
                     .step = {},
-                    .node = job.batch_host.substr(0, job.batch_host.find('.')),
+                    .node = host.substr(0, host.find('.')),
                     .user = execution.user,
                     .job_name = execution.name,
-                    .working_directory = execution.working_directory};
+                    .working_directory = execution.working_directory,
+                    .version = naming.version};
   if (shown && shown->array_task) {
     names.array_job_id = shown->job_id;
     names.array_task = shown->array_task;
@@ -287,7 +291,8 @@ void TakeOutput(const Fields& row, Job& job, const std::optional<JobId>& shown) 
 
 }  // namespace
 
-std::optional<Job> ParseQueueRow(std::string_view bytes, std::string_view cluster) {
+std::optional<Job> ParseQueueRow(std::string_view bytes, std::string_view cluster,
+                                 const QueueNaming& naming) {
   Fields row;
   if (!row.Cut(bytes)) return std::nullopt;
   const auto job_id = base::ParseInt<std::uint32_t>(row[QueueField::kJobId]);
@@ -302,13 +307,14 @@ std::optional<Job> ParseQueueRow(std::string_view bytes, std::string_view cluste
   TakeState(row, job);
   TakeTimes(row, job);
   TakeResources(row, job.execution);
-  job.batch_host = row.Word(QueueField::kBatchHost);
+  // Of other jobs it is the host on which srun or salloc was called.
+  if (row[QueueField::kBatchFlag] == "1") job.batch_host = row.Word(QueueField::kBatchHost);
   job.execution.restart_count = row.Count(QueueField::kRestartCount).value_or(0);
   if (job.execution.status == ExecutionStatus::kQueued) {
     Label(kLabelPriority, row.Word(QueueField::kPriority), job.execution);
   }
   Label(kLabelTresPerNode, row.Word(QueueField::kTresPerNode), job.execution);
-  TakeOutput(row, job, shown);
+  TakeOutput(row, naming, shown, job);
   return job;
 }
 

@@ -165,6 +165,8 @@ TEST(QueueRow, SaysHowAJobEnded) {
   const Job job = Parsed(values);
   EXPECT_TRUE(job.final);
   EXPECT_EQ(job.execution.status, ExecutionStatus::kFailed);
+  values[kDerivedExitCode] = "0";
+  EXPECT_EQ(LabelOf(Parsed(values), kLabelDerivedExitCode), "") << "no step failed";
   EXPECT_EQ(job.execution.native_reason, "NonZeroExitCode");
   EXPECT_EQ(job.execution.exit_code, 3);
   EXPECT_EQ(job.execution.signal, std::nullopt);
@@ -237,6 +239,20 @@ TEST(QueueRow, ExpandsOutputFiles) {
   EXPECT_EQ(Parsed(values).execution.stdout_path, "");
 }
 
+TEST(QueueRow, NamesFilesAfterTheHostOfTheNode) {
+  QueueValues values = RunningJob(7);
+  values[kStdout] = "/l/%N.%b";
+  std::string path;
+  QueueReader reader("~12345678", [&](const QueueRow& row) {
+    const QueueNaming naming{.version = Version{22, 5, 8}, .host_of = [](std::string_view node) {
+                               return node == "fir07" ? "box3.example.org" : "";
+                             }};
+    path = ParseQueueRow(row.bytes, "alder", naming)->execution.stdout_path;
+  });
+  reader.Feed(QueueLine("~12345678", values));
+  EXPECT_EQ(path, "/l/box3.%b");
+}
+
 // squeue of 22.05 makes up the name that a job outside arrays would have.
 TEST(QueueRow, RepairsTheDefaultNameOfArrayTasks) {
   QueueValues values = RunningJob(503);
@@ -247,6 +263,8 @@ TEST(QueueRow, RepairsTheDefaultNameOfArrayTasks) {
 TEST(QueueRow, InteractiveJobsHaveNoFiles) {
   QueueValues values = RunningJob(7);
   values[kBatchFlag] = "0";
+  values[kBatchHost] = "login1";
+  EXPECT_EQ(Parsed(values).batch_host, "") << "login1 is where salloc runs";
   EXPECT_EQ(Parsed(values).execution.stdout_path, "");
   EXPECT_EQ(Parsed(values).execution.stderr_path, "");
 }

@@ -11,6 +11,7 @@ namespace expanse::schedulers::slurm {
 namespace {
 
 constexpr std::size_t kMaxWidth = 10;
+constexpr Version kFirstWithModulo = {23, 2, 0};
 // slurm.h: what %a is in a job that is no array task.
 constexpr std::uint32_t kNoVal = 0xFFFFFFFE;
 
@@ -27,6 +28,7 @@ std::optional<std::string> Value(char letter, std::size_t width, const OutputNam
     case 'a':
       return Padded(array_task, width);
     case 'b':
+      if (names.version && *names.version < kFirstWithModulo) return std::nullopt;
       return Padded(array_task % 10, width);
     case 'J':
       return names.step.empty() || names.step == "batch"
@@ -74,9 +76,19 @@ std::string Expand(std::string_view pattern, const OutputNames& names) {
                    letter < pattern.size() ? Value(pattern[letter], width, names) : std::nullopt) {
       path += *value;
       i = letter;
-    } else {
+    } else if (letter == i + 1) {
       path += '%';
-    }
+    }  // else: of "%4q", Slurm leaves "4q"
+  }
+  return path;
+}
+
+// The path without its backslashes: each stands for the character behind it.
+std::string Unescape(std::string_view pattern) {
+  std::string path;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
+    path += pattern[i];
   }
   return path;
 }
@@ -95,13 +107,8 @@ OutputPath AsOutputPath(std::string_view path, std::string_view working_director
 }
 
 OutputPath ExpandOutputPath(std::string_view pattern, const OutputNames& names) {
-  std::string path;
-  if (pattern.find('\\') != std::string_view::npos) {
-    std::copy_if(pattern.begin(), pattern.end(), std::back_inserter(path),
-                 [](char c) { return c != '\\'; });
-  } else {
-    path = Expand(pattern, names);
-  }
+  const bool escaped = pattern.find('\\') != std::string_view::npos;
+  const std::string path = escaped ? Unescape(pattern) : Expand(pattern, names);
   return AsOutputPath(path, names.working_directory);
 }
 

@@ -63,11 +63,21 @@ TEST(OutputPath, IsRelativeToTheWorkingDirectory) {
 TEST(OutputPath, ABackslashSwitchesExpansionOff) {
   EXPECT_EQ(PathOf("/l/\\%j", Batch()), "/l/%j");
   EXPECT_EQ(PathOf("/l/%j/\\%x", Batch()), "/l/%j/%x");
+  EXPECT_EQ(PathOf("/l/n\\a%x\\\\b", Batch()), "/l/na%x\\b");
 }
 
 TEST(OutputPath, KeepsWhatStandsForNothing) {
   EXPECT_EQ(PathOf("/l/%q-%", Batch()), "/l/%q-%");
-  EXPECT_EQ(PathOf("/l/%3", Batch()), "/l/%3");
+  EXPECT_EQ(PathOf("/l/%4q", Batch()), "/l/4q");
+  EXPECT_EQ(PathOf("/l/%%%%j", Batch()), "/l/%%j");
+}
+
+TEST(OutputPath, KnowsWhichVersionsHaveTheModulo) {
+  OutputNames names = ArrayTask();
+  names.version = Version{22, 5, 8};
+  EXPECT_EQ(PathOf("/l/%b%4b", names), "/l/%b4b");
+  names.version = Version{24, 11, 0};
+  EXPECT_EQ(PathOf("/l/%b%4b", names), "/l/10001");
 }
 
 TEST(OutputPath, TellsNoneFromDiscarded) {

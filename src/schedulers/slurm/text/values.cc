@@ -276,7 +276,7 @@ std::optional<ExitStatus> ParseExitCode(std::string_view text) {
 ExitStatus ExitStatusFromWait(std::uint32_t wait_status) {
   ExitStatus status;
   status.signal = static_cast<std::int32_t>(wait_status & 0x7F);
-  status.exit_code = static_cast<std::int32_t>((wait_status >> 8) & 0xFF);
+  if (status.signal == 0) status.exit_code = static_cast<std::int32_t>((wait_status >> 8) & 0xFF);
   status.core_dumped = status.signal != 0 && status.signal != kSigOom && (wait_status & 0x80) != 0;
   status.out_of_memory = status.signal == kSigOom;
   return status;

@@ -206,6 +206,8 @@ TEST(SlurmExitCode, ReadsAWaitStatus) {
   EXPECT_EQ(ExitStatusFromWait(0), ExitStatus{});
   EXPECT_EQ(ExitStatusFromWait(3 << 8), (ExitStatus{.exit_code = 3}));
   EXPECT_EQ(ExitStatusFromWait(9), (ExitStatus{.signal = 9}));
+  // The batch script's output could not be opened: 0:53 in sacct.
+  EXPECT_EQ(ExitStatusFromWait(3893), (ExitStatus{.signal = 53}));
   EXPECT_EQ(ExitStatusFromWait(139), (ExitStatus{.signal = 11, .core_dumped = true}));
   EXPECT_EQ(ExitStatusFromWait(253), (ExitStatus{.signal = 125, .out_of_memory = true}));
 }
