@@ -210,7 +210,9 @@ std::optional<Job> JobFromRow(const SacctRow& row, std::string_view cluster) {
   if (!job_id || *job_id == 0 || !submitted || row[SacctField::kState].empty()) return std::nullopt;
   Job job;
   job.cluster = row[SacctField::kCluster];
-  if (job.cluster.empty()) job.cluster = cluster;
+  // The database keeps names in lower case.
+  if (job.cluster.empty() || base::ToLower(job.cluster) == base::ToLower(cluster))
+    job.cluster = cluster;
   if (job.cluster.empty()) return std::nullopt;
   job.job_id = *job_id;
   job.submitted = submitted;
