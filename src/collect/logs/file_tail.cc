@@ -125,8 +125,9 @@ base::Status SkipOldContents(int fd, base::WallTime started, FileTailState& stat
   if (state.seen) return {};
   struct stat info{};
   EXPANSE_RETURN_IF_ERROR(Stat(fd, &info));
-  // File systems keep time in seconds at worst, and by a clock of their own.
-  constexpr std::int64_t kSlackNs = 2'000'000'000;
+  // A file server has a clock of its own. Old output shown is a blemish, new output left out is a
+  // loss: so only what is clearly older counts.
+  constexpr std::int64_t kSlackNs = 300LL * 1000 * 1000 * 1000;
   if (ModifiedNs(info) >= base::ToMicros(started) * 1000 - kSlackNs) return {};
   FileTailState next = state;
   EXPANSE_RETURN_IF_ERROR(NoteIdentity(fd, info, next));

@@ -149,7 +149,7 @@ TEST_F(FileTailTest, NoticesAFileThatWasWrittenAnewAndLonger) {
 
 TEST_F(FileTailTest, LeavesOutWhatEarlierRunsAppended) {
   Append("of yesterday\nFatal: yes\n");
-  ASSERT_TRUE(Skip(base::WallTime(seconds(time_ + 100))));
+  ASSERT_TRUE(Skip(base::WallTime(seconds(time_ + 1000))));
   EXPECT_FALSE(Look()->has_value());
   Append("of today\n");
   const auto tail = Look(/*final=*/true);
@@ -168,7 +168,7 @@ TEST_F(FileTailTest, KeepsWhatTheJobItselfMayHaveWritten) {
 
 TEST_F(FileTailTest, ShowsAnOldFileFromItsStartWhenTheJobTruncatesIt) {
   Append("of yesterday, quite long\n");
-  ASSERT_TRUE(Skip(base::WallTime(seconds(time_ + 100))));
+  ASSERT_TRUE(Skip(base::WallTime(seconds(time_ + 1000))));
   ASSERT_EQ(::truncate(path_.c_str(), 0), 0);
   Append("today\n");
   const auto tail = Look();

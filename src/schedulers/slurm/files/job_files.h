@@ -35,9 +35,13 @@ struct JobFilesOptions {
   std::chrono::milliseconds next_look{30'000};  // doubled from look to look, up to the longest
   std::chrono::milliseconds longest{300'000};
   std::chrono::milliseconds settle{2'000};  // from a job's end to the last look
+  // Once more for files that were not there at the last look: network file systems remember for up
+  // to a minute that there was none.
+  std::chrono::milliseconds late_look{65'000};
   // Of one core, for looks at jobs that run; those at a job's end and its sources always happen.
   double cpu_share = 0.01;
-  std::chrono::milliseconds hangs_after{30'000};  // one look that takes longer: degraded health
+  std::size_t result_bytes_per_second = 256U << 10;  // and so much of tails they may give
+  std::chrono::milliseconds hangs_after{30'000};     // one look that takes longer: degraded health
   std::size_t max_jobs = 50'000;
   std::size_t max_requests = 20'000;             // waiting for the thread
   std::size_t max_script_bytes = 32U << 20;      // texts of scripts that wait to be bundled
@@ -86,10 +90,12 @@ class JobFiles {
   // The job is not to be looked at any more (its node's sampler does). False as for Follow.
   [[nodiscard]] bool Forget(const evidence::ExecutionKey& key);
 
-  // LogTails and SourceBundles, oldest first, and ExecutionObservations that hold nothing but
-  // capture_notes: all that there is to say about this job's files at the moment ("logs: off for
-  // this job", "stdout: not visible here"). Merge replaces notes, so a caller that has notes of its
-  // own joins the two. What the sink refused goes back with PutBack.
+  // LogTails and SourceBundles, oldest first, and ExecutionObservations that hold nothing but the
+  // bundle's hash and capture_notes: all that there is to say about this job's files at the moment
+  // ("logs: off for this job", "stdout: not found here"). Merge replaces notes, so a caller that
+  // has notes of its own joins the two. A large bundle that several executions share is given once;
+  // the others have its hash and a note that says whose. What the sink refused goes back with
+  // PutBack.
   std::vector<evidence::Payload> Take(std::size_t max);
   void PutBack(std::vector<evidence::Payload> payloads);
 
