@@ -91,11 +91,9 @@ class JobFiles {
   [[nodiscard]] bool Forget(const evidence::ExecutionKey& key);
 
   // LogTails and SourceBundles, oldest first, and ExecutionObservations that hold nothing but the
-  // bundle's hash and capture_notes: all that there is to say about this job's files at the moment
-  // ("logs: off for this job", "stdout: not found here"). Merge replaces notes, so a caller that
-  // has notes of its own joins the two. A large bundle that several executions share is given once;
-  // the others have its hash and a note that says whose. What the sink refused goes back with
-  // PutBack.
+  // bundle's hash and capture_notes about this job's files ("logs: off for this job", "stdout: not
+  // found here"). A large bundle that several executions share is given once; the others have its
+  // hash and a note that says whose. What the sink refused goes back with PutBack.
   std::vector<evidence::Payload> Take(std::size_t max);
   void PutBack(std::vector<evidence::Payload> payloads);
 

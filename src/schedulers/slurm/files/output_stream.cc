@@ -99,8 +99,10 @@ std::optional<std::string> OutputStream::Note(bool final) const {
   const std::string begin = std::string(name_) + ": ";
   if (trouble_ == StreamTrouble::kNotFound && state_.shown)
     return begin + "removed or renamed since";
-  const bool often = failures_ >= kMissedOften;
-  if (trouble_ != StreamTrouble::kNone && (final || often)) {
+  const bool may_pass =
+      trouble_ == StreamTrouble::kNotFound || trouble_ == StreamTrouble::kUnreadable;
+  const bool sure = final || (failures_ >= kMissedOften && !may_pass);
+  if (trouble_ != StreamTrouble::kNone && sure) {
     return begin + std::string(Describe(trouble_));
   }
   if (state_.restarts > 0) return begin + "truncated or replaced while the job ran";

@@ -49,8 +49,8 @@ class OutputStream {
   // The look failed in a way that may pass in a moment (the file was being replaced).
   bool transient() const { return transient_; }
   bool grew() const { return grew_; }  // at the last look
-  // For people: "stderr: not found here"; nothing as long as all is well. A file that is not there
-  // is no news until it was missed several times, or `final`.
+  // For people: "stderr: not found here"; nothing as long as all is well. What is said stays in the
+  // record, so a file that is not there is no news until it is `final`, nor is what else may pass.
   std::optional<std::string> Note(bool final) const;
   StreamTrouble trouble() const { return trouble_; }
 
