@@ -97,8 +97,9 @@ base::Result<HookEvent> HookDirectory::Read(int directory, const Candidate& cand
 }
 
 void HookDirectory::TakeAway(int directory, const std::string& name, const std::string& bytes,
-                             std::string_view reason) {
+                             std::string_view reason, base::WallTime now) {
   ++figures_.quarantined;
+  figures_.quarantined_at = now;
   if (log_.Allow()) {
     base::LogWarn("hooks.quarantined",
                   {{"directory", directory_}, {"file", name}, {"reason", reason}});
@@ -147,7 +148,7 @@ base::Result<std::vector<HookDirectory::Entry>> HookDirectory::Look(base::WallTi
     if (error.reason.starts_with("os.")) continue;
     const base::WallTime modified(std::chrono::seconds(candidates[i].modified.tv_sec));
     if (error.reason == "hook.torn" && std::chrono::abs(now - modified) < kTornAfter) continue;
-    TakeAway(fd.get(), candidates[i].name, bytes, error.reason);
+    TakeAway(fd.get(), candidates[i].name, bytes, error.reason, now);
   }
   return entries;
 }

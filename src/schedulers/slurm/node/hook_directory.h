@@ -16,10 +16,11 @@
 namespace expanse::schedulers::slurm {
 
 struct HookDirectoryFigures {
-  std::uint64_t taken = 0;        // since start
-  std::uint64_t quarantined = 0;  // no events of ours, since start
-  std::size_t waiting = 0;        // at the last look, beyond what it could take
-  base::WallTime last_at{};       // of the newest event so far
+  std::uint64_t taken = 0;          // since start
+  std::uint64_t quarantined = 0;    // no events of ours, since start
+  base::WallTime quarantined_at{};  // of the last one
+  std::size_t waiting = 0;          // at the last look, beyond what it could take
+  base::WallTime last_at{};         // of the newest event so far
 };
 
 // Not thread-safe. A look costs four system calls while there is nothing.
@@ -49,7 +50,7 @@ class HookDirectory {
   std::vector<Candidate> List(int directory);
   base::Result<HookEvent> Read(int directory, const Candidate& candidate, std::string* bytes) const;
   void TakeAway(int directory, const std::string& name, const std::string& bytes,
-                std::string_view reason);
+                std::string_view reason, base::WallTime now);
 
   const std::string directory_;
   const std::string quarantine_;
