@@ -364,6 +364,13 @@ void FakePlatform::AddQueries() {
       "data.v1.QueryService.GetComputeHealth",
       [this](const data::v1::GetComputeHealthRequest&)
           -> base::Result<data::v1::GetComputeHealthResponse> { return health; });
+  Answer<data::v1::GetClusterStateRequest, data::v1::GetClusterStateResponse>(
+      "data.v1.QueryService.GetClusterState",
+      [this](const data::v1::GetClusterStateRequest& request)
+          -> base::Result<data::v1::GetClusterStateResponse> {
+        cluster_asked = request;
+        return cluster;
+      });
 }
 
 CliHarness::CliHarness()

@@ -81,6 +81,7 @@ class FakePlatform final : public net::Authenticator {
   std::map<std::string, data::v1::QueryMetricResponse> metrics;  // by name
   std::vector<data::v1::LogTailView> logs;
   data::v1::GetComputeHealthResponse health;
+  data::v1::GetClusterStateResponse cluster;
   control::v1::Identity identity;
   std::string console_url;
   std::size_t page_limit = 1000;  // most executions per page
@@ -92,6 +93,7 @@ class FakePlatform final : public net::Authenticator {
   data::v1::ListExecutionsRequest listed;
   std::vector<data::v1::QueryMetricRequest> queried;
   data::v1::GetExecutionRequest got;
+  data::v1::GetClusterStateRequest cluster_asked;
   data::v1::ExchangeInstallTokenRequest exchanged;
   std::string revoked;
 

@@ -15,10 +15,11 @@ constinit const CommandSpec kKeys = {
 
 constexpr const CommandSpec* kComputeChildren[] = {
     &kComputeRegisterCommand, &kComputeInstallCommand, &kComputeListCommand,
-    &kComputeShowCommand,     &kComputeRevokeCommand,  &kComputeReissueCommand};
+    &kComputeShowCommand,     &kComputeQueueCommand,   &kComputeNodesCommand,
+    &kComputeRevokeCommand,   &kComputeReissueCommand};
 constinit const CommandSpec kCompute = {
     .name = "compute",
-    .summary = "Register, install, list and revoke computes",
+    .summary = "Register, install, list and revoke computes, see their queues and nodes",
     .description = "A compute is whatever runs one expanse-daemon: a cluster or a single machine.",
     .children = kComputeChildren};
 

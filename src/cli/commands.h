@@ -19,6 +19,8 @@ extern const CommandSpec kComputeRegisterCommand;
 extern const CommandSpec kComputeInstallCommand;
 extern const CommandSpec kComputeListCommand;
 extern const CommandSpec kComputeShowCommand;
+extern const CommandSpec kComputeQueueCommand;
+extern const CommandSpec kComputeNodesCommand;
 extern const CommandSpec kComputeRevokeCommand;
 extern const CommandSpec kComputeReissueCommand;
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/lookup.h"
 #include "cli/parse.h"
+#include "cli/pending_reason.h"
 #include "cli/planes.h"
 #include "cli/render.h"
 #include "expanse/data/v1/query_service.pb.h"
@@ -231,20 +232,52 @@ std::string ShowUsage(const data::v1::Usage& usage) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string Runtime(const App& app, const data::v1::Execution& execution) {
-  if (!execution.has_started_at()) return {};
-  const bool ended = execution.has_ended_at();
-  if (!ended && execution.status() != data::v1::EXECUTION_STATUS_RUNNING) return {};
-  const base::WallTime end = ended ? FromTimestamp(execution.ended_at()) : app.clock.Now();
-  const auto span = std::chrono::duration_cast<std::chrono::milliseconds>(
-      end - FromTimestamp(execution.started_at()));
+template <typename Message>  // Execution or ExecutionStep
+std::string Runtime(const App& app, const Message& run) {
+  if (!run.has_started_at()) return {};
+  const bool ended = run.has_ended_at();
+  if (!ended && run.status() != data::v1::EXECUTION_STATUS_RUNNING) return {};
+  const base::WallTime end = ended ? FromTimestamp(run.ended_at()) : app.clock.Now();
+  const auto span =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - FromTimestamp(run.started_at()));
   if (span.count() < 0) return {};
   const bool precise = span < std::chrono::minutes(1);
   return base::FormatDuration(precise ? span : std::chrono::floor<std::chrono::seconds>(span));
 }
 
+std::string ShowSteps(const App& app, const data::v1::Execution& e) {
+  if (e.steps().empty()) return {};
+  Table table({{.header = "STEP"},
+               {.header = "NAME", .least = 8},
+               {.header = "STATUS"},
+               {.header = "STATE", .optional = true},
+               {.header = "EXIT", .align = Align::kRight},
+               {.header = "SIGNAL", .align = Align::kRight},
+               {.header = "RUNTIME", .align = Align::kRight},
+               {.header = "TASKS", .align = Align::kRight},
+               {.header = "CPU SECONDS", .align = Align::kRight},
+               {.header = "PEAK MEMORY", .align = Align::kRight}});
+  for (const auto& step : e.steps()) {
+    table.Add(
+        {step.id(), step.name(), Cell(Label(step.status()), TintOf(step.status())),
+         step.native_state(), step.has_exit_code() ? std::to_string(step.exit_code()) : "",
+         step.has_signal() && step.signal() != 0 ? std::to_string(step.signal()) : "",
+         Runtime(app, step), step.has_task_count() ? std::to_string(step.task_count()) : "",
+         step.used().has_cpu_seconds() ? fmt::format("{:.2f}", step.used().cpu_seconds()) : "",
+         step.used().has_memory_peak_bytes() ? base::FormatBytes({step.used().memory_peak_bytes()})
+                                             : ""});
+  }
+  return "\n" + table.Render(StyleOf(app));
+}
+
 std::string ShowExecution(const App& app, const data::v1::Execution& e,
                           const std::string& console) {
+  const PendingReason waits = e.status() == data::v1::EXECUTION_STATUS_QUEUED
+                                  ? ExplainPending(e.native_reason())
+                                  : PendingReason();
+  // Nearly always the time of submission.
+  const bool eligible =
+      e.has_eligible_at() && e.eligible_at().seconds() != e.submitted_at().seconds();
   std::vector<Field> fields = {
       {"EXECUTION ID", e.execution_id()},
       {"JOB ID", e.native_id()},
@@ -256,6 +289,7 @@ std::string ShowExecution(const App& app, const data::v1::Execution& e,
       {"USER", e.user()},
       {"ACCOUNT", e.account()},
       {"QUEUE", e.queue()},
+      {"QOS", e.qos()},
       {"COMMAND", fmt::format("{}", fmt::join(e.command(), " "))},
       {"DIRECTORY", e.working_directory()},
       {"NODES", fmt::format("{}", fmt::join(e.nodes(), ", "))},
@@ -264,12 +298,19 @@ std::string ShowExecution(const App& app, const data::v1::Execution& e,
       {"OUTCOME", Label(e.outcome())},
       {"STATE", e.native_state()},
       {"REASON", e.native_reason()},
+      {"WAITS FOR", waits.waits_for == e.native_reason() ? "" : waits.waits_for},
+      {"WHAT HELPS", waits.advice},
       {"EXIT CODE", e.has_exit_code() ? std::to_string(e.exit_code()) : ""},
       {"SIGNAL", e.has_signal() && e.signal() != 0 ? std::to_string(e.signal()) : ""},
       {"SUBMITTED", ShowTime(app, e.has_submitted_at(), e.submitted_at())},
+      {"ELIGIBLE", eligible ? ShowTime(app, true, e.eligible_at()) : ""},
+      {"EXPECTED START", ShowTime(app, e.has_expected_start_at(), e.expected_start_at())},
       {"STARTED", ShowTime(app, e.has_started_at(), e.started_at())},
       {"ENDED", ShowTime(app, e.has_ended_at(), e.ended_at())},
       {"RUNTIME", Runtime(app, e)},
+      {"SUSPENDED", e.suspended_seconds() > 0
+                        ? base::FormatDuration(std::chrono::seconds(e.suspended_seconds()))
+                        : ""},
       {"REQUESTED", ShowResources(e.requested())},
       {"ALLOCATED", ShowResources(e.allocated())},
       {"USED", ShowUsage(e.used())},
@@ -278,7 +319,7 @@ std::string ShowExecution(const App& app, const data::v1::Execution& e,
       {"SOURCES", e.bundle_hash()},
       {"CONSOLE", ExecutionLink(console, e.execution_id())}};
   for (const std::string& note : e.capture_notes()) fields.push_back({"NOTE", note});
-  return RenderFields(fields, StyleOf(app));
+  return RenderFields(fields, StyleOf(app)) + ShowSteps(app, e);
 }
 
 ExecutionChoice ChoiceOf(const Arguments& arguments) {

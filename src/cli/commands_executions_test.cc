@@ -156,6 +156,54 @@ TEST_F(ExecutionCommands, ShowIsCompleteAndLeavesUnknownOut) {
   EXPECT_EQ(harness_.Run({"executions", "show", Id(9)}), 3);
 }
 
+TEST_F(ExecutionCommands, ShowHasTheStepsAndTheRunsPlaceInItsJob) {
+  auto& execution = platform_.executions[1];
+  execution.set_native_id("41982_7");
+  execution.set_parent_native_id("41982");
+  execution.set_restart_count(2);
+  execution.set_qos("normal");
+  execution.set_native_state("OUT_OF_MEMORY");
+  execution.mutable_submitted_at()->set_seconds(1'789'999'000);
+  execution.mutable_eligible_at()->set_seconds(1'789'999'500);
+  execution.mutable_ended_at()->set_seconds(1'790'000'090);
+  execution.set_suspended_seconds(30);
+  auto* batch = execution.add_steps();
+  batch->set_id("batch");
+  batch->set_name("batch");
+  batch->set_status(data::v1::EXECUTION_STATUS_FAILED);
+  batch->set_native_state("OUT_OF_MEMORY");
+  batch->set_exit_code(0);
+  batch->set_signal(125);
+  batch->mutable_started_at()->set_seconds(1'790'000'000);
+  batch->mutable_ended_at()->set_seconds(1'790'000'090);
+  batch->set_task_count(1);
+  batch->mutable_used()->set_cpu_seconds(12.5);
+  batch->mutable_used()->set_memory_peak_bytes(199U << 20);
+  auto* step = execution.add_steps();
+  step->set_id("0");
+  step->set_name("tr\nain\x1b[31m");
+  step->set_status(data::v1::EXECUTION_STATUS_SUCCEEDED);
+  ASSERT_EQ(harness_.Run({"executions", "show", Id(2)}), 0) << terminal_.err;
+  ExpectGolden(kTestData, "execution-steps.txt", terminal_.out);
+}
+
+TEST_F(ExecutionCommands, ShowSaysWhatAQueuedRunWaitsForAndUntilWhen) {
+  auto& execution = platform_.executions[2];
+  execution.set_native_reason("QOSMaxCpuPerUserLimit");
+  execution.mutable_expected_start_at()->set_seconds(1'790'003'600);
+  ASSERT_EQ(harness_.Run({"executions", "show", Id(3)}), 0) << terminal_.err;
+  for (const char* line :
+       {"REASON          QOSMaxCpuPerUserLimit\n", "WAITS FOR       its user's limit of CPUs\n",
+        "WHAT HELPS      A limit of its QOS: wait for other jobs of the user to end, or use "
+        "another QOS.\n",
+        "EXPECTED START  2026-09-21T15:13:20Z\n"}) {
+    EXPECT_NE(terminal_.out.find(line), std::string::npos) << terminal_.out;
+  }
+  execution.set_status(data::v1::EXECUTION_STATUS_CANCELLED);
+  ASSERT_EQ(harness_.Run({"executions", "show", Id(3)}), 0);
+  EXPECT_EQ(terminal_.out.find("WHAT HELPS"), std::string::npos) << "no longer of use";
+}
+
 TEST_F(ExecutionCommands, JobIdsAreTakenWhereExecutionIdsAre) {
   ASSERT_EQ(harness_.Run({"executions", "show", "41981.batch", "--source-type", "slurm"}), 0)
       << terminal_.err;

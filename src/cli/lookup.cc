@@ -33,6 +33,26 @@ base::Result<std::string> ResolveCompute(Planes& planes, const std::string& id_o
       fmt::format("several computes are called '{}': {}", shown, fmt::join(ids, ", ")));
 }
 
+base::Result<std::string> ResolveCluster(Planes& planes, const std::string& id_or_name) {
+  if (!id_or_name.empty()) return ResolveCompute(planes, id_or_name);
+  EXPANSE_ASSIGN_OR_RETURN(
+      const auto response,
+      planes.Control<control::v1::ListComputesResponse>(
+          "expanse.control.v1.ComputeService.ListComputes", control::v1::ListComputesRequest()));
+  std::vector<const control::v1::Compute*> clusters;
+  std::vector<std::string> names;
+  for (const auto& compute : response.computes()) {
+    if (compute.type() == common::v1::SOURCE_TYPE_HOST) continue;
+    clusters.push_back(&compute);
+    names.push_back(base::EscapeForDisplay(compute.name()));
+  }
+  if (clusters.size() == 1) return clusters.front()->compute_id();
+  if (clusters.empty())
+    return base::Fail(base::Code::kNotFound, "cli.cluster", "none of your computes is a cluster");
+  return base::Fail(base::Code::kAlreadyExists, "cli.cluster",
+                    fmt::format("which cluster? There are {}", fmt::join(names, ", ")));
+}
+
 std::string WithoutStep(std::string_view native_id) {
   const std::size_t dot = native_id.find('.');
   if (dot == std::string_view::npos || dot == 0) return std::string(native_id);

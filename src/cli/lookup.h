@@ -14,6 +14,11 @@ namespace expanse::cli {
 // already_exists when several have it (their ids are in the message).
 base::Result<std::string> ResolveCompute(Planes& planes, const std::string& id_or_name);
 
+// The compute called `id_or_name`; where that is empty, the one that is a cluster. Fails as
+// ResolveCompute does, or with cli.cluster when there is none or there are several (their names are
+// in the message).
+base::Result<std::string> ResolveCluster(Planes& planes, const std::string& id_or_name);
+
 struct ExecutionChoice {
   std::string
       id_or_native;  // a UUID, or the scheduler's own id ("41982", "41982_7", "41982.batch")

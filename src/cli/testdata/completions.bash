@@ -32,6 +32,8 @@ _expanse() {
       'expanse compute install') path='expanse compute install' ;;
       'expanse compute list') path='expanse compute list' ;;
       'expanse compute show') path='expanse compute show' ;;
+      'expanse compute queue') path='expanse compute queue' ;;
+      'expanse compute nodes') path='expanse compute nodes' ;;
       'expanse compute revoke') path='expanse compute revoke' ;;
       'expanse compute reissue') path='expanse compute reissue' ;;
       'expanse executions show') path='expanse executions show' ;;
@@ -53,6 +55,10 @@ _expanse() {
     'expanse compute install --config') COMPREPLY=($(compgen -f -- "$current")); return ;;
     'expanse compute install --daemon-version') return ;;
     'expanse compute install --daemon-binary') COMPREPLY=($(compgen -f -- "$current")); return ;;
+    'expanse compute queue --limit') return ;;
+    'expanse compute queue --user') return ;;
+    'expanse compute queue --partition') return ;;
+    'expanse compute nodes --partition') return ;;
     'expanse executions --limit') return ;;
     'expanse executions --status') COMPREPLY=($(compgen -W 'queued running succeeded failed cancelled unknown' -- "$current")); return ;;
     'expanse executions --outcome') COMPREPLY=($(compgen -W 'success failure cancelled timeout out_of_memory unknown' -- "$current")); return ;;
@@ -88,11 +94,13 @@ _expanse() {
     'expanse keys create') words='--name --json --help' ;;
     'expanse keys list') words='--json --help' ;;
     'expanse keys revoke') words='--yes --help' ;;
-    'expanse compute') words='register install list show revoke reissue --help' ;;
+    'expanse compute') words='register install list show queue nodes revoke reissue --help' ;;
     'expanse compute register') words='--type --name --team-id --json --help' ;;
     'expanse compute install') words='--control-plane --data-plane --type --write-config-only --config --reinstall --daemon-version --daemon-binary --help' ;;
     'expanse compute list') words='--all --json --help' ;;
     'expanse compute show') words='--json --help' ;;
+    'expanse compute queue') words='--limit --user --partition --json --help' ;;
+    'expanse compute nodes') words='--partition --json --help' ;;
     'expanse compute revoke') words='--yes --json --help' ;;
     'expanse compute reissue') words='--json --help' ;;
     'expanse executions') words='show --limit --status --outcome --user --mine --compute --json --help' ;;

@@ -5,7 +5,7 @@ complete -c expanse -n '__fish_use_subcommand' -a logout -d 'End the session'
 complete -c expanse -n '__fish_use_subcommand' -a status -d 'Show who is signed in, and where'
 complete -c expanse -n '__fish_use_subcommand' -a refresh -d 'Renew the access token'
 complete -c expanse -n '__fish_use_subcommand' -a keys -d 'Make, list and end personal keys'
-complete -c expanse -n '__fish_use_subcommand' -a compute -d 'Register, install, list and revoke computes'
+complete -c expanse -n '__fish_use_subcommand' -a compute -d 'Register, install, list and revoke computes, see their queues and nodes'
 complete -c expanse -n '__fish_use_subcommand' -a executions -d 'List what ran, newest first'
 complete -c expanse -n '__fish_use_subcommand' -a metrics -d 'Export an execution'\''s metrics as a summary, CSV or JSON'
 complete -c expanse -n '__fish_use_subcommand' -a logs -d 'Print the captured end of an execution'\''s output'
@@ -27,12 +27,14 @@ complete -c expanse -n '__fish_seen_subcommand_from keys; and __fish_seen_subcom
 complete -c expanse -n '__fish_seen_subcommand_from keys; and __fish_seen_subcommand_from create' -l json -d 'Print the API'\''s JSON, secret included'
 complete -c expanse -n '__fish_seen_subcommand_from keys; and __fish_seen_subcommand_from list' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from keys; and __fish_seen_subcommand_from revoke' -l yes -d 'Do not ask'
-complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show revoke reissue' -a register -d 'Register a compute and get its install command'
-complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show revoke reissue' -a install -d 'Make this machine a compute'
-complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show revoke reissue' -a list -d 'List computes'
-complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show revoke reissue' -a show -d 'Show one compute and its health'
-complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show revoke reissue' -a revoke -d 'Lock a compute out'
-complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show revoke reissue' -a reissue -d 'Get a new install token for a compute'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a register -d 'Register a compute and get its install command'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a install -d 'Make this machine a compute'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a list -d 'List computes'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a show -d 'Show one compute and its health'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a queue -d 'Show what waits on a cluster and why'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a nodes -d 'Show the nodes of a cluster'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a revoke -d 'Lock a compute out'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and not __fish_seen_subcommand_from register install list show queue nodes revoke reissue' -a reissue -d 'Get a new install token for a compute'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from register' -l type -d 'What runs the workloads; asked for on a terminal' -x -a 'slurm kubernetes nomad host'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from register' -l name -d 'Name of the compute' -x
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from register' -l team-id -d 'Team that the compute belongs to' -x
@@ -48,6 +50,12 @@ complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_sub
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from list' -l all -d 'Revoked computes too'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from list' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from show' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from queue' -l limit -d 'At most this many pending jobs' -x
+complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from queue' -l user -d 'Only what this user submitted' -x
+complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from queue' -l partition -d 'Only this partition' -x
+complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from queue' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from nodes' -l partition -d 'Only this partition' -x
+complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from nodes' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from revoke' -l yes -d 'Do not ask'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from revoke' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from compute; and __fish_seen_subcommand_from reissue' -l json -d 'Print the API'\''s JSON'

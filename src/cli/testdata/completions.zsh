@@ -15,7 +15,7 @@ _expanse() {
         'status:Show who is signed in, and where'
         'refresh:Renew the access token'
         'keys:Make, list and end personal keys'
-        'compute:Register, install, list and revoke computes'
+        'compute:Register, install, list and revoke computes, see their queues and nodes'
         'executions:List what ran, newest first'
         'metrics:Export an execution'\''s metrics as a summary, CSV or JSON'
         'logs:Print the captured end of an execution'\''s output'
@@ -134,6 +134,8 @@ _expanse_compute() {
         'install:Make this machine a compute'
         'list:List computes'
         'show:Show one compute and its health'
+        'queue:Show what waits on a cluster and why'
+        'nodes:Show the nodes of a cluster'
         'revoke:Lock a compute out'
         'reissue:Get a new install token for a compute'
       )
@@ -144,6 +146,8 @@ _expanse_compute() {
         install) _expanse_compute_install ;;
         list) _expanse_compute_list ;;
         show) _expanse_compute_show ;;
+        queue) _expanse_compute_queue ;;
+        nodes) _expanse_compute_nodes ;;
         revoke) _expanse_compute_revoke ;;
         reissue) _expanse_compute_reissue ;;
       esac ;;
@@ -184,6 +188,24 @@ _expanse_compute_list() {
 
 _expanse_compute_show() {
   _arguments \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_compute_queue() {
+  _arguments \
+    '--limit[At most this many pending jobs]:N:' \
+    '--user[Only what this user submitted]:USER:' \
+    '--partition[Only this partition]:PARTITION:' \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_compute_nodes() {
+  _arguments \
+    '--partition[Only this partition]:PARTITION:' \
     '--json[Print the API'\''s JSON]' \
     '(-h --help)'{-h,--help}'[Show help]' \
     '*:argument:_files'
