@@ -123,7 +123,7 @@ bool ComesBefore(const Step& a, const Step& b) {
 
 void MergeSteps(std::vector<Step>& known, const std::vector<Step>& seen) {
   if (seen.empty()) return;
-  std::stable_sort(known.begin(), known.end(), ComesBefore);
+  std::sort(known.begin(), known.end(), ComesBefore);
   std::vector<Step> fresh;
   for (const Step& step : seen) {
     const auto found = std::lower_bound(known.begin(), known.end(), step, ComesBefore);
@@ -135,7 +135,7 @@ void MergeSteps(std::vector<Step>& known, const std::vector<Step>& seen) {
   }
   known.insert(known.end(), std::make_move_iterator(fresh.begin()),
                std::make_move_iterator(fresh.end()));
-  std::stable_sort(known.begin(), known.end(), ComesBefore);
+  std::sort(known.begin(), known.end(), ComesBefore);
 }
 
 // Forgets what belonged to the run before a requeue.
@@ -264,8 +264,8 @@ bool BoundSteps(std::vector<Step>* steps, std::size_t most, std::vector<std::str
   };
   std::vector<std::size_t> order(steps->size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return rank((*steps)[a]) < rank((*steps)[b]);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(rank((*steps)[a]), a) < std::pair(rank((*steps)[b]), b);
   });
   order.resize(most);
   std::sort(order.begin(), order.end());
