@@ -291,7 +291,7 @@ void FakePlatform::AddComputes() {
         response.set_compute_id("0191e7a0-0000-7000-8000-00000000dddd");
         response.set_compute_name("bench");
         response.set_organisation_id(identity.organisation_id());
-        response.set_type(common::v1::SOURCE_TYPE_HOST);
+        response.set_type(exchanged_type);
         response.set_credential("exp_compute_good");
         return response;
       });

@@ -84,7 +84,8 @@ class FakePlatform final : public net::Authenticator {
   data::v1::GetClusterStateResponse cluster;
   control::v1::Identity identity;
   std::string console_url;
-  std::size_t page_limit = 1000;  // most executions per page
+  common::v1::SourceType exchanged_type = common::v1::SOURCE_TYPE_HOST;  // of the install token
+  std::size_t page_limit = 1000;                                         // most executions per page
   std::chrono::seconds access_life{600};
 
   // The last request of each kind.

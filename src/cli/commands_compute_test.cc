@@ -236,5 +236,13 @@ TEST_F(InstallCommand, SaysWhatThisVersionCannotDo) {
   EXPECT_EQ(platform_.exchanged.type(), common::v1::SOURCE_TYPE_KUBERNETES);
 }
 
+TEST_F(InstallCommand, WritesTheIdentityOfASlurmClusterAndSaysWhatIsLeftToDo) {
+  platform_.exchanged_type = common::v1::SOURCE_TYPE_SLURM;
+  ASSERT_EQ(Install({"--type", "slurm", "--write-config-only"}), 0) << terminal_.err;
+  EXPECT_EQ(platform_.exchanged.type(), common::v1::SOURCE_TYPE_SLURM);
+  EXPECT_EQ(net::ReadComputeIdentity(ConfigPath())->type, "slurm");
+  EXPECT_NE(terminal_.err.find("add the hooks to slurm.conf"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace expanse::cli

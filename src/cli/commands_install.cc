@@ -58,6 +58,8 @@ constexpr ExampleSpec kExamples[] = {
     {"expanse compute install --control-plane https://expanse.example.org --data-plane "
      "https://data.example.org",
      "asks for the token, writes ~/.expanse/config.json"},
+    {"expanse compute install --type slurm --write-config-only …",
+     "for a daemon that you start beside slurmctld yourself"},
     {"expanse compute install --type kubernetes --write-config-only --config config.json …",
      "the file that becomes a Secret of the chart"},
 };
@@ -73,7 +75,8 @@ std::expected<evidence::SourceType, Failure> FindType(const Arguments& arguments
   if (!config_only) {
     return FailWith(
         base::Code::kUnimplemented, "install.unsupported",
-        fmt::format("compute install: installing on {} is not supported by this version yet",
+        fmt::format("compute install: installing on {} is not supported by this version yet: it "
+                    "writes the configuration and leaves services and hooks to you",
                     arguments.Text("type")),
         fmt::format("expanse compute install --type {} --write-config-only",
                     arguments.Text("type")));
@@ -157,6 +160,11 @@ CommandResult Install(App& app, const Arguments& arguments) {
   app.terminal.Out(identity->compute_id + "\n");
   Say(app, fmt::format("Wrote {0} for compute {1}. Start it with: expanse-daemon --config {0}",
                        path, identity->compute_name));
+  if (identity->type == evidence::Name(evidence::SourceType::kSlurm)) {
+    Say(app,
+        "Start it where squeue and sacct work. For starts and ends within seconds, and samples of "
+        "other nodes, add the hooks to slurm.conf: docs/daemon.md.");
+  }
   if (auto status = install::VerifyConfigInstall(path, open_plane); !status) {
     Warn(app, status.error().message + "; the daemon will try again");
   }
