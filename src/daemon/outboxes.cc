@@ -87,11 +87,10 @@ base::Result<std::uint64_t> Outboxes::AppendSamples(std::string_view bytes) {
   return ticket;
 }
 
-base::Result<Outboxes::Ticket> Outboxes::Append(evidence::Payload payload,
-                                                base::WallTime observed_at) {
-  const bool samples = std::holds_alternative<evidence::SampleBatch>(payload);
-  const std::string bytes =
-      evidence::Encode({.sequence = 0, .observed_at = observed_at, .payload = std::move(payload)});
+base::Result<Outboxes::Ticket> Outboxes::Append(evidence::Record& record) {
+  const bool samples = std::holds_alternative<evidence::SampleBatch>(record.payload);
+  record.sequence = 0;  // the frame's counts
+  const std::string bytes = evidence::Encode(record);
   EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t number,
                            samples ? AppendSamples(bytes) : AppendLifecycle(bytes));
   return Ticket{.samples = samples, .number = number};
@@ -102,17 +101,26 @@ base::Status Outboxes::Sync(const Ticket& ticket) {
 }
 
 base::Status Outboxes::Emit(evidence::Payload payload, base::WallTime observed_at) {
-  EXPANSE_ASSIGN_OR_RETURN(const Ticket ticket, Append(std::move(payload), observed_at));
+  evidence::Record record{.observed_at = observed_at, .payload = std::move(payload)};
+  EXPANSE_ASSIGN_OR_RETURN(const Ticket ticket, Append(record));
   return Sync(ticket);
 }
 
 schedulers::EmittedAll Outboxes::EmitAll(std::vector<evidence::Payload> payloads,
                                          base::WallTime observed_at) {
+  std::vector<evidence::Record> records;
+  records.reserve(payloads.size());
+  for (evidence::Payload& payload : payloads)
+    records.push_back({.observed_at = observed_at, .payload = std::move(payload)});
+  return EmitRecords(records);
+}
+
+schedulers::EmittedAll Outboxes::EmitRecords(std::span<evidence::Record> records) {
   schedulers::EmittedAll done;
   std::vector<Ticket> tickets;
-  tickets.reserve(payloads.size());
-  for (evidence::Payload& payload : payloads) {
-    auto ticket = Append(std::move(payload), observed_at);
+  tickets.reserve(records.size());
+  for (evidence::Record& record : records) {
+    auto ticket = Append(record);
     if (!ticket) {
       done.status = std::unexpected(std::move(ticket.error()));
       break;

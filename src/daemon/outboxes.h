@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "base/log.h"
@@ -41,6 +42,8 @@ class Outboxes final : public schedulers::EvidenceSink {
   // time. Records of both streams may be mixed, each stream keeps its order.
   schedulers::EmittedAll EmitAll(std::vector<evidence::Payload> payloads,
                                  base::WallTime observed_at) override;
+  // The same for records with times of their own. Their sequences are not used.
+  schedulers::EmittedAll EmitRecords(std::span<evidence::Record> records);
   // Durable after the next Flush. A batch that finds no room is dropped and counted, and says so.
   base::Status EmitSamples(evidence::SampleBatch batch, base::WallTime observed_at);
   // Makes samples and acknowledgements durable; the daemon calls it every second.
@@ -59,7 +62,7 @@ class Outboxes final : public schedulers::EvidenceSink {
     bool samples = false;
     std::uint64_t number = 0;
   };
-  base::Result<Ticket> Append(evidence::Payload payload, base::WallTime observed_at);
+  base::Result<Ticket> Append(evidence::Record& record);
   base::Status Sync(const Ticket& ticket);
   base::Result<std::uint64_t> AppendLifecycle(std::string_view bytes);
   base::Result<std::uint64_t> AppendSamples(std::string_view bytes);

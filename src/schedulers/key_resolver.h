@@ -4,7 +4,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "evidence/execution.h"
@@ -35,6 +37,13 @@ class KeyResolver {
     (void)at;
     return false;
   }
+  // The sampler of `host` was heard: a segment of it came.
+  virtual void OnSampler(std::string_view host, base::WallTime at) {
+    (void)host;
+    (void)at;
+  }
+  // Machines on which jobs run now, spelled like their samplers' directories. For health.
+  virtual std::vector<std::string> BusyHosts() const { return {}; }
 };
 
 }  // namespace expanse::schedulers

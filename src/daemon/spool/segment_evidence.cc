@@ -119,11 +119,6 @@ void CorrectTimes(std::chrono::microseconds skew, evidence::Record* record) {
   record->observed_at -= skew;
   if (auto* batch = std::get_if<evidence::SampleBatch>(&record->payload)) {
     for (base::WallTime& time : batch->times) time -= skew;
-  } else if (auto* seen = std::get_if<evidence::ExecutionObservation>(&record->payload)) {
-    evidence::Execution& execution = seen->execution;
-    for (auto* time : {&execution.started_at, &execution.ended_at, &execution.updated_at}) {
-      if (*time) **time -= skew;
-    }
   }
 }
 

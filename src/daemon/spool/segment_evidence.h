@@ -34,8 +34,9 @@ base::Result<HostEvidence> TakeEvidence(Segment segment, std::string_view host);
 // Every node that a record names: of its series, or of its execution.
 std::vector<std::string_view> NodesOf(const evidence::Payload& payload);
 
-// Takes `skew` (how far the host's clock is ahead) from all times that the host's clock gave.
-// When a job was submitted is the scheduler's to say and stays.
+// Takes `skew` (how far the host's clock is ahead) from the times that the host's clock gave: when
+// the record was made, and when it was sampled. What an execution says of its own times is the
+// scheduler's and stays.
 void CorrectTimes(std::chrono::microseconds skew, evidence::Record* record);
 
 }  // namespace expanse::daemon::spool
