@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "base/version.h"
 #include "daemon/commands/command.h"
+#include "daemon/commands/slurm_role.h"
 #include "daemon/commands/sources.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_settings.h"
@@ -29,9 +30,8 @@
 namespace expanse::daemon {
 namespace {
 
-std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation& invocation,
-                                                                 const DaemonOptions& options) {
-  std::vector<std::unique_ptr<schedulers::Observer>> observers;
+std::unique_ptr<schedulers::Observer> MakeHostObserver(const Invocation& invocation,
+                                                       const DaemonOptions& options) {
   const std::string& root = invocation.settings.GetString("root");
   schedulers::host::HostObserverOptions host{
       .state_directory = base::JoinPath(options.state_dir, "host"),
@@ -47,7 +47,19 @@ std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocatio
   // Where `expanse run` of this user falls back to.
   const std::string own = schedulers::host::PrivateSpoolDirectory();
   if (!own.empty() && own != spool) host.spool_directories.push_back(own);
-  observers.push_back(std::make_unique<schedulers::host::HostObserver>(std::move(host)));
+  return std::make_unique<schedulers::host::HostObserver>(std::move(host));
+}
+
+// What the compute's type asks for.
+std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation& invocation,
+                                                                 const DaemonOptions& options,
+                                                                 const std::string& type,
+                                                                 base::Clock& clock) {
+  std::vector<std::unique_ptr<schedulers::Observer>> observers;
+  const bool is_slurm = type == evidence::Name(evidence::SourceType::kSlurm);
+  if (is_slurm) observers.push_back(MakeSlurmObserver(invocation, options, clock));
+  if (!is_slurm || invocation.settings.GetBool("slurm.host_runs"))
+    observers.push_back(MakeHostObserver(invocation, options));
   return observers;
 }
 
@@ -75,6 +87,7 @@ int Run(const Invocation& invocation) {
   const evidence::HealthRow privileges = OwnPrivileges(clock.Now());
   base::LogInfo("daemon.start", {{"version", base::Version()},
                                  {"compute_id", identity->compute_id},
+                                 {"type", identity->type},
                                  {"node", options.node},
                                  {"state_dir", options.state_dir},
                                  {"control_plane", identity->control_plane_url},
@@ -82,13 +95,14 @@ int Run(const Invocation& invocation) {
   if (!privileges.message.empty())
     base::LogWarn("daemon.limited_view", {{"message", privileges.message}});
 
+  const std::string type = identity->type;
   auto daemon =
       Daemon::Create(options, {.clock = clock,
                                .files = files,
                                .planes = **planes,
                                .identity = std::move(*identity),
                                .reload_identity = [path] { return net::ReadComputeIdentity(path); },
-                               .observers = MakeObservers(invocation, options),
+                               .observers = MakeObservers(invocation, options, type, clock),
                                .sources = MakeSources(invocation.settings, options.node),
                                .fixed_rows = {privileges}});
   if (!daemon) return Complain(daemon.error(), kFailure);

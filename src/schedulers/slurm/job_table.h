@@ -59,6 +59,9 @@ struct TrackedRun {
   bool guessed = false;  // an end that nobody saw was emitted
   bool bundled = false;  // its sources were taken
   // In memory alone, told again by the first rows after a restart.
+  bool followed = false;  // its files are, or were
+  std::uint32_t restarts = 0;
+  std::uint32_t node_count = 0;  // allocated; 0: unknown
   std::uint32_t partition = 0;
   std::vector<std::uint32_t> nodes;  // of a running one
   std::unique_ptr<WaitingDetail> waiting;
@@ -118,6 +121,8 @@ class JobTable {
   // is of another cluster.
   std::string Encode() const;
   base::Status Decode(std::string_view bytes);
+  // Whose jobs such bytes are about; "" when they are not whole.
+  static std::string ClusterOf(std::string_view bytes);
 
  private:
   const std::string cluster_;

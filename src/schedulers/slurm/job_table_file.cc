@@ -66,6 +66,15 @@ class Reader {
   bool ok_ = true;
 };
 
+// What stands between the magic and the checksum, if that holds.
+std::optional<std::string_view> CheckedBody(std::string_view bytes) {
+  if (bytes.size() < kMagic.size() + 8 || !bytes.starts_with(kMagic)) return std::nullopt;
+  Reader trailer(bytes.substr(bytes.size() - 4));
+  bytes.remove_suffix(4);
+  if (trailer.Get<std::uint32_t>() != base::Crc32c(bytes)) return std::nullopt;
+  return bytes.substr(kMagic.size());
+}
+
 void PutRun(std::string& out, RunId id, const TrackedRun& run) {
   Put(out, id.job_id);
   Put(out, id.submitted_s);
@@ -121,14 +130,20 @@ std::string JobTable::Encode() const {
   return out;
 }
 
+std::string JobTable::ClusterOf(std::string_view bytes) {
+  const auto body = CheckedBody(bytes);
+  if (!body) return {};
+  Reader reader(*body);
+  if (reader.Get<std::uint32_t>() != kVersion) return {};
+  return std::string(reader.GetText());
+}
+
 base::Status JobTable::Decode(std::string_view bytes) {
   const auto corrupt = base::Fail(Code::kDataLoss, "table.corrupt",
                                   "the remembered jobs are damaged and are started anew");
-  if (bytes.size() < kMagic.size() + 8 || !bytes.starts_with(kMagic)) return corrupt;
-  Reader trailer(bytes.substr(bytes.size() - 4));
-  bytes.remove_suffix(4);
-  if (trailer.Get<std::uint32_t>() != base::Crc32c(bytes)) return corrupt;
-  Reader reader(bytes.substr(kMagic.size()));
+  const auto body = CheckedBody(bytes);
+  if (!body) return corrupt;
+  Reader reader(*body);
   if (reader.Get<std::uint32_t>() != kVersion) {
     return base::Fail(Code::kFailedPrecondition, "table.version",
                       "the remembered jobs were written by another version and are started anew");

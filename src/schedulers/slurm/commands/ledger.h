@@ -105,6 +105,8 @@ class CommandSchedule {
   void Hasten(base::MonoTime now) {
     if (failures_ == 0) next_ = std::min(next_, now);
   }
+  // Not before `wait` from now, whatever its interval is.
+  void RetryAfter(base::MonoTime now, std::chrono::milliseconds wait) { next_ = now + wait; }
   std::chrono::milliseconds interval() const { return current_.count() > 0 ? current_ : interval_; }
 
  private:

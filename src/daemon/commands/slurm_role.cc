@@ -1,0 +1,45 @@
+#include "daemon/commands/slurm_role.h"
+
+#include <string>
+
+#include "base/files.h"
+#include "daemon/commands/capture_switches.h"
+#include "schedulers/slurm/node/hook_script.h"
+
+namespace expanse::daemon {
+namespace {
+
+std::string FromEnvironment(const Invocation& invocation, const char* name) {
+  const auto found = invocation.environment.find(name);
+  return found == invocation.environment.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invocation& invocation,
+                                                                    const DaemonOptions& options,
+                                                                    base::Clock& clock) {
+  const base::Settings& settings = invocation.settings;
+  schedulers::slurm::SlurmObserverOptions slurm;
+  slurm.state_directory = base::JoinPath(options.state_dir, "slurm");
+  slurm.host = options.node;
+  slurm.cluster = settings.GetString("slurm.cluster");
+  slurm.hook_directory =
+      base::JoinPath(settings.GetString("run_dir"), schedulers::slurm::kHookDirectory);
+  slurm.node.root = settings.GetString("root");
+  slurm.files.switches = CaptureSwitchesFrom(settings);
+  slurm.runner.bin_directory = settings.GetString("slurm.bin_dir");
+  slurm.runner.search_path = FromEnvironment(invocation, "PATH");
+  slurm.runner.slurm_conf = settings.GetString("slurm.conf");
+  if (slurm.runner.slurm_conf.empty())
+    slurm.runner.slurm_conf = FromEnvironment(invocation, "SLURM_CONF");
+  slurm.queue_interval = settings.GetDuration("slurm.queue_interval");
+  slurm.accounting_interval = settings.GetDuration("slurm.accounting_interval");
+  slurm.nodes_interval = settings.GetDuration("slurm.nodes_interval");
+  slurm.partitions_interval = settings.GetDuration("slurm.partitions_interval");
+  slurm.command_deadline = settings.GetDuration("slurm.command_deadline");
+  slurm.ledger.share = static_cast<double>(settings.GetInt("slurm.lookup_percent")) / 100.0;
+  return std::make_unique<schedulers::slurm::SlurmObserver>(std::move(slurm), clock);
+}
+
+}  // namespace expanse::daemon

@@ -1,0 +1,18 @@
+// The controller's role on a Slurm cluster, made of the daemon's settings.
+#pragma once
+
+#include <memory>
+
+#include "base/time.h"
+#include "daemon/commands/command.h"
+#include "daemon/daemon.h"
+#include "schedulers/slurm/observer.h"
+
+namespace expanse::daemon {
+
+// Not started. `clock` outlives it.
+std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invocation& invocation,
+                                                                    const DaemonOptions& options,
+                                                                    base::Clock& clock);
+
+}  // namespace expanse::daemon

@@ -1,0 +1,208 @@
+// The controller's role on a Slurm cluster: one daemon sees every job of it. Three sources, none of
+// them required: hooks and samplers' reports (prompt), squeue (all jobs, every half a minute),
+// sacct (the final truth). Commands run on lanes of their own; Observe only takes what they
+// reported, so a slow or hanging Slurm never holds up the samples. What they cost is counted and
+// bounded (commands/ledger.h); with 110,000 jobs it is under four commands a minute.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/time.h"
+#include "schedulers/key_resolver.h"
+#include "schedulers/observer.h"
+#include "schedulers/slurm/accounting_task.h"
+#include "schedulers/slurm/commands/ledger.h"
+#include "schedulers/slurm/commands/runner.h"
+#include "schedulers/slurm/files/job_files.h"
+#include "schedulers/slurm/job_table.h"
+#include "schedulers/slurm/node/hook_directory.h"
+#include "schedulers/slurm/node/node_jobs.h"
+#include "schedulers/slurm/node_usage.h"
+#include "schedulers/slurm/outgoing.h"
+#include "schedulers/slurm/queue_task.h"
+#include "schedulers/slurm/reports.h"
+#include "schedulers/slurm/run_files.h"
+#include "schedulers/slurm/run_keeper.h"
+#include "schedulers/slurm/work_lane.h"
+
+namespace expanse::schedulers::slurm {
+
+struct SlurmObserverOptions {
+  std::string state_directory;  // made 0700
+  std::string host;             // this machine's name in Slurm's words
+  std::string cluster;          // empty: what slurmctld says
+  std::string hook_directory;   // events of this host's hooks; empty: they are not looked at
+  NodeJobsOptions node;         // this host's own jobs
+  JobFilesOptions files;
+  SystemRunnerOptions runner;
+  std::chrono::milliseconds queue_interval{30'000};
+  std::chrono::milliseconds accounting_interval{60'000};
+  std::chrono::milliseconds nodes_interval{120'000};
+  std::chrono::milliseconds partitions_interval{600'000};
+  std::chrono::milliseconds command_deadline{60'000};
+  std::chrono::seconds overlap{300};  // of sacct's windows: records reach slurmdbd late
+  // At first start sacct is read from so long ago; what is older is backfill's.
+  std::chrono::seconds first_window{600};
+  std::size_t mailbox_bytes = 40U << 20;
+  std::size_t pending_shown = 1000;  // waiting jobs in the cluster's state, by priority
+  LedgerOptions ledger;
+  KeeperOptions keeper;
+  // Of the clock that passes: the capture thread has samples to take, too.
+  std::chrono::milliseconds longest_look{250};
+};
+
+// What tests replace; null: the real thing.
+struct SlurmObserverParts {
+  std::shared_ptr<CommandRunner> runner;
+  std::unique_ptr<WorkLane> controller_lane;  // squeue and scontrol
+  std::unique_ptr<WorkLane> accounting_lane;  // sacct
+  std::unique_ptr<WorkLane> files_lane;       // scripts, the state file
+};
+
+// Not thread-safe; the daemon's capture thread owns it.
+class SlurmObserver final : public Observer, public KeyResolver {
+ public:
+  SlurmObserver(SlurmObserverOptions options, base::Clock& clock, SlurmObserverParts parts = {});
+  ~SlurmObserver() override;
+
+  std::string_view name() const override { return "slurm"; }
+  // Fails when Slurm's programs are not there, or the state directory cannot be made. A slurmctld
+  // that does not answer is no failure here: health says so.
+  base::Status Start() override;
+  void Observe(const collect::Tick& tick, EvidenceSink& sink) override;
+  const std::vector<collect::TrackedWorkload>& running() const override { return running_; }
+  std::vector<evidence::HealthRow> health() const override;
+  std::optional<ClusterState> TakeClusterState() override;
+  // Remembers what was told; commands that run are ended.
+  void Stop() override;
+
+  std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
+                                                base::WallTime at) override;
+  bool IsNodeOf(std::string_view node, std::string_view host) const override;
+  bool OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
+                   base::WallTime at) override;
+
+ private:
+  // A report of a node about a job that the table does not know yet.
+  struct StrayUsage {
+    evidence::ExecutionObservation seen;
+    std::string host;
+    base::WallTime at{};
+  };
+
+  void UseCluster(const std::string& cluster);
+  // observer_reports.cc: what the lanes put into the mailbox.
+  void TakeReports(const collect::Tick& tick, EvidenceSink& sink);
+  void Take(RowBatch&& batch, const collect::Tick& tick);
+  void Take(QueueDone&& done, const collect::Tick& tick);
+  void Take(AccountingRuns&& runs, const collect::Tick& tick);
+  void Take(AccountingDone&& done, const collect::Tick& tick);
+  void Take(ConfigDone&& done, const collect::Tick& tick);
+  void Take(NodesDone&& done, const collect::Tick& tick);
+  void Take(PartitionsDone&& done, const collect::Tick& tick);
+  void Take(ScriptDone&& done, const collect::Tick& tick);
+  void Take(StateWritten&& done, const collect::Tick& tick);
+  void BuildClusterState(const collect::Tick& tick);
+  void LookAtPlaces(const collect::Tick& tick);
+  RunKeeper::Followers MakeFollowers();
+  // observer_commands.cc: what is due is given to the lanes.
+  void StartCommands(const collect::Tick& tick);
+  void StartListing(const collect::Tick& tick);
+  void StartLookUp(const collect::Tick& tick);
+  void StartAccounting(const collect::Tick& tick);
+  void StartAccountingLookUp(const collect::Tick& tick);
+  void StartScript(const collect::Tick& tick);
+  SacctWindow NextWindow(base::WallTime now);
+  void WriteState(const collect::Tick& tick);
+  std::string StatePath() const;
+  // observer_health.cc
+  evidence::HealthRow HooksRow() const;
+  evidence::HealthRow SamplersRow() const;
+  // observer_nodes.cc: what nodes report, here and elsewhere.
+  void TakeHooks(const collect::Tick& tick);
+  void TakeOwnJobs(const collect::Tick& tick);
+  std::optional<RunId> ResolveRun(const LocalJob& job, base::WallTime at);
+  bool TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
+                 base::WallTime at);
+  void TakeStrays(const collect::Tick& tick);
+
+  const SlurmObserverOptions options_;
+  base::Clock& clock_;
+  std::shared_ptr<CommandRunner> runner_;
+  std::unique_ptr<WorkLane> controller_lane_;
+  std::unique_ptr<WorkLane> accounting_lane_;
+  std::unique_ptr<WorkLane> files_lane_;
+  std::shared_ptr<Mailbox> mailbox_;
+
+  std::unique_ptr<JobTable> table_;  // null until the cluster's name is known
+  std::unique_ptr<RunKeeper> keeper_;
+  Outgoing outgoing_;
+  NodeUsage node_usage_;
+  std::optional<HookDirectory> hooks_;
+  base::Status hooks_looked_;
+  NodeJobs node_jobs_;
+  std::unique_ptr<JobFiles> files_;
+  std::optional<RunFiles> run_files_;
+  std::deque<StrayUsage> strays_;
+  std::shared_ptr<QueueState> queue_state_;
+  std::shared_ptr<AccountingState> accounting_state_;
+  std::optional<SlurmConfig> config_;
+  std::string state_bytes_;  // of the last life, until the cluster's name is known
+
+  std::optional<CommandLedger> ledger_;
+  CommandSchedule queue_schedule_;
+  CommandSchedule accounting_schedule_;
+  CommandSchedule nodes_schedule_;
+  CommandSchedule partitions_schedule_;
+  CommandSchedule config_schedule_;
+  bool lookup_runs_ = false;
+  bool accounting_lookup_runs_ = false;
+  bool state_write_runs_ = false;
+  bool has_accounting_ = true;
+  base::MonoTime next_lookup_{};
+  base::MonoTime next_accounting_lookup_{};
+  base::MonoTime next_sweep_{};
+  base::MonoTime next_state_{};
+  std::size_t state_size_ = 0;
+  // After an outage of slurmdbd records of that time arrive late: windows reach back to its
+  // beginning at these moments once more.
+  std::int64_t outage_since_s_ = 0;
+  std::deque<base::MonoTime> reach_back_at_;
+
+  std::vector<evidence::ClusterNode> nodes_;
+  std::map<std::string, std::string, std::less<>> hosts_;
+  std::vector<evidence::ClusterPartition> partitions_;
+  std::optional<base::WallTime> nodes_at_;
+  std::optional<base::WallTime> partitions_at_;
+  std::optional<ClusterState> cluster_state_;
+
+  std::vector<collect::TrackedWorkload> running_;
+  // Where jobs run, as of the last listing.
+  struct Places {
+    std::size_t nodes_with_jobs = 0;
+    std::size_t without_sampler = 0;
+    std::string example;   // of a node without one
+    std::size_t here = 0;  // runs on this host, for a while
+  };
+  Places places_;
+  std::map<std::string, base::WallTime, std::less<>> heard_at_;  // samplers' reports, by host
+  std::optional<base::MonoTime> unfound_since_;  // runs are here by Slurm, and no cgroup of any
+  std::size_t unresolved_ = 0;                   // jobs of this host that the table does not know
+  collect::Tick last_tick_{};
+  QueueDone last_listing_;
+  std::uint64_t malformed_ = 0;
+  std::uint64_t unparsed_ = 0;
+  base::RateLimit log_limit_{std::chrono::seconds(60)};
+};
+
+}  // namespace expanse::schedulers::slurm

@@ -1,0 +1,159 @@
+// SlurmObserver: what nodes report of jobs, here and elsewhere.
+#include <algorithm>
+#include <utility>
+
+#include "schedulers/slurm/node/node_observer.h"
+#include "schedulers/slurm/node/node_report.h"
+#include "schedulers/slurm/observer.h"
+
+namespace expanse::schedulers::slurm {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMaxStrays = 10'000;
+constexpr auto kStrayFor = 10min;
+// A sampler reports a job after a minute, and then every ten minutes at least.
+constexpr auto kYoungRun = 3min;
+constexpr auto kSilentFor = 12min;
+constexpr std::size_t kMaxHosts = 65'536;
+
+}  // namespace
+
+// Events of this host's hooks. What a crash loses of them, the next listing has.
+void SlurmObserver::TakeHooks(const collect::Tick& tick) {
+  if (!hooks_) return;
+  auto entries = hooks_->Look(tick.wall);
+  hooks_looked_ = entries ? base::Status() : std::unexpected(entries.error());
+  if (!entries) return;
+  for (const HookDirectory::Entry& entry : *entries) {
+    node_jobs_.TakeEvent(entry.event);
+    (void)OnLifecycle(MakeReport(entry.event), options_.host, entry.event.at);
+    if (auto removed = hooks_->Remove(entry); !removed) hooks_looked_ = std::move(removed);
+  }
+}
+
+// The jobs of this host: what they use, and what is to be sampled.
+void SlurmObserver::TakeOwnJobs(const collect::Tick& tick) {
+  node_jobs_.Scan(tick);
+  running_.clear();
+  unresolved_ = 0;
+  if (!table_) return;
+  for (const NodeJob& job : node_jobs_.jobs()) {
+    const auto id = ResolveRun(job.id, tick.wall);
+    if (!id) {
+      ++unresolved_;
+      continue;
+    }
+    // A cgroup that was left behind, or whose epilog still runs: the run is over.
+    if (table_->Find(*id)->phase == RunPhase::kEnded) continue;
+    collect::TrackedWorkload workload = TrackedJob(job);
+    workload.key = table_->KeyOf(*id);
+    running_.push_back(std::move(workload));
+  }
+  const std::deque<JobReading>& readings = node_jobs_.readings();
+  for (const JobReading& reading : readings) {
+    (void)OnLifecycle(MakeUsageReport(reading.id, reading.node, reading.usage, reading.last),
+                      options_.host, tick.wall);
+  }
+  node_jobs_.DropReadings(readings.size());
+}
+
+bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
+                                base::WallTime at) {
+  const auto report = ReadReport(seen);
+  if (!report) return false;
+  if (const auto known = heard_at_.find(host); known != heard_at_.end()) {
+    known->second = std::max(known->second, at);
+  } else if (heard_at_.size() < kMaxHosts) {
+    heard_at_.emplace(host, at);
+  }
+  if (report->kind == ReportKind::kUsage || report->kind == ReportKind::kLastUsage) {
+    if (!TakeUsage(seen, host, at)) {
+      if (strays_.size() >= kMaxStrays) strays_.pop_front();
+      strays_.push_back({.seen = seen, .host = std::string(host), .at = at});
+    }
+    return true;
+  }
+  if (!keeper_) return true;  // the first listing will have it
+  std::uint32_t job_id = report->job.job_id;
+  if (job_id == 0) {
+    const auto id = table_->BySluid(report->job.sluid);
+    if (!id) return true;
+    job_id = id->job_id;
+  }
+  keeper_->TakeHint({.ends = report->kind == ReportKind::kEnded,
+                     .job_id = job_id,
+                     .at = at,
+                     .started = seen.execution.started_at},
+                    {.wall = clock_.Now(), .mono = clock_.Mono()});
+  return true;
+}
+
+// Which nodes have jobs and a sampler, and how many jobs Slurm has on this host: for health.
+void SlurmObserver::LookAtPlaces(const collect::Tick& tick) {
+  places_ = {};
+  // By node: the longest that a run has been there.
+  std::vector<base::Duration> busy(table_->names().size(), base::Duration(-1));
+  const auto now = std::chrono::floor<std::chrono::seconds>(tick.wall);
+  for (const auto& [id, run] : table_->runs()) {
+    if (run.phase != RunPhase::kRunning || run.gone_s != 0) continue;
+    const base::Duration age = now.time_since_epoch() - std::chrono::seconds(run.started_s);
+    bool is_here = false;
+    for (const std::uint32_t node : run.nodes) {
+      busy[node] = std::max(busy[node], age);
+      is_here = is_here || IsNodeOf(table_->names()[node], options_.host);
+    }
+    if (is_here && age > 1min) ++places_.here;
+  }
+  for (std::uint32_t node = 0; node < busy.size(); ++node) {
+    if (busy[node] < base::Duration(0)) continue;
+    ++places_.nodes_with_jobs;
+    const std::string& name = table_->names()[node];
+    if (busy[node] < kYoungRun || IsNodeOf(name, options_.host)) continue;
+    const auto host = hosts_.find(name);
+    const auto heard = heard_at_.find(host == hosts_.end() ? name : host->second);
+    if (heard != heard_at_.end() && tick.wall - heard->second < kSilentFor) continue;
+    if (places_.without_sampler++ == 0) places_.example = name;
+  }
+  if (places_.here == 0 || !node_jobs_.jobs().empty()) {
+    unfound_since_.reset();
+  } else if (!unfound_since_) {
+    unfound_since_ = tick.mono;
+  }
+}
+
+// False: the job is not known yet.
+bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
+                              base::WallTime at) {
+  const auto report = ReadReport(seen);
+  const auto key = Resolve(seen.key, at);
+  if (!report || !key) return false;
+  const auto identity = ParseIdentity(key->identity);
+  if (!identity) return false;
+  const RunId id = RunIdOf(identity->job_id, identity->submitted);
+  const TrackedRun* run = table_->Find(id);
+  const auto nodes = static_cast<std::uint32_t>(run == nullptr ? 0 : run->node_count);
+  const std::string_view node = report->node.empty() ? host : std::string_view(report->node);
+  auto sum = node_usage_.Add(id, node, nodes, seen.execution.used, at);
+  if (!sum) return true;
+  evidence::ExecutionObservation whole;
+  whole.key = *key;
+  whole.execution.source_type = evidence::SourceType::kSlurm;
+  whole.execution.restart_count = run == nullptr ? 0 : run->restarts;
+  whole.execution.used = *std::move(sum);
+  whole.execution.updated_at = clock_.Now();
+  outgoing_.Add(std::move(whole));
+  return true;
+}
+
+void SlurmObserver::TakeStrays(const collect::Tick& tick) {
+  for (std::size_t left = std::min<std::size_t>(strays_.size(), 500); left > 0; --left) {
+    StrayUsage stray = std::move(strays_.front());
+    strays_.pop_front();
+    if (TakeUsage(stray.seen, stray.host, stray.at) || tick.wall - stray.at > kStrayFor) continue;
+    strays_.push_back(std::move(stray));
+  }
+}
+
+}  // namespace expanse::schedulers::slurm

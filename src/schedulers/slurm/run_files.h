@@ -1,0 +1,63 @@
+// Between the runs of the table and the reader of their files: asks for batch scripts, hands jobs
+// over once they run, and tells of their ends. Nothing here touches a file. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/records.h"
+#include "schedulers/slurm/files/job_files.h"
+#include "schedulers/slurm/job.h"
+#include "schedulers/slurm/job_table.h"
+#include "schedulers/slurm/outgoing.h"
+#include "schedulers/slurm/reports.h"
+#include "schedulers/slurm/script_task.h"
+
+namespace expanse::schedulers::slurm {
+
+class RunFiles {
+ public:
+  // `files` outlives it.
+  explicit RunFiles(JobFiles& files) : files_(files) {}
+
+  // A run that is not followed yet runs or has ended.
+  void Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run, const Job& job);
+  void Ended(const evidence::ExecutionKey& key);
+
+  // The next script to be read, if any; one is out at a time.
+  std::optional<ScriptTask> NextScript();
+  // It was read, or not.
+  void TakeScript(ScriptDone done);
+
+  // What was read of files, into the outbox; as much as fits a look. Marks bundled runs.
+  void Pass(JobTable& table, Outgoing& outgoing);
+  // Offers again what JobFiles did not take.
+  void Retry();
+
+  std::size_t scripts_waiting() const { return scripts_.size(); }
+  std::uint64_t lost() const { return lost_; }  // requests for which there was no room
+
+ private:
+  // A job whose script is wanted. The whole request goes with it: JobFiles may have forgotten the
+  // job when the script comes, and must never guess whose rights to read with.
+  struct Wanted {
+    ScriptTask task;
+    JobFilesRequest request;
+  };
+  void Offer(std::function<bool()> request);
+
+  JobFiles& files_;
+  std::deque<Wanted> scripts_;
+  std::optional<JobFilesRequest> script_out_;  // of the script that is being read
+  std::deque<std::function<bool()>> retries_;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace expanse::schedulers::slurm
