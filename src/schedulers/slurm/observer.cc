@@ -160,10 +160,9 @@ std::optional<evidence::ExecutionKey> SlurmObserver::Resolve(const evidence::Exe
 }
 
 bool SlurmObserver::IsNodeOf(std::string_view node, std::string_view host) const {
-  const auto short_name = [](std::string_view name) { return name.substr(0, name.find('.')); };
   const auto known = hosts_.find(node);
   if (known == hosts_.end()) return node == host;
-  return known->second == host || short_name(known->second) == short_name(host);
+  return ShortName(known->second) == ShortName(host);
 }
 
 }  // namespace expanse::schedulers::slurm

@@ -69,6 +69,9 @@ struct SlurmObserverParts {
   std::unique_ptr<WorkLane> files_lane;       // scripts, the state file
 };
 
+// "fir07.example" -> "fir07": Slurm and the system may name one host either way.
+inline std::string_view ShortName(std::string_view host) { return host.substr(0, host.find('.')); }
+
 // Not thread-safe; the daemon's capture thread owns it.
 class SlurmObserver final : public Observer, public KeyResolver {
  public:
@@ -195,7 +198,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
     std::size_t here = 0;  // runs on this host, for a while
   };
   Places places_;
-  std::map<std::string, base::WallTime, std::less<>> heard_at_;  // samplers' reports, by host
+  std::map<std::string, base::WallTime, std::less<>> heard_at_;  // samplers' reports, by short host
   std::optional<base::MonoTime> unfound_since_;  // runs are here by Slurm, and no cgroup of any
   std::size_t unresolved_ = 0;                   // jobs of this host that the table does not know
   collect::Tick last_tick_{};

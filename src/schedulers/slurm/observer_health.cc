@@ -154,7 +154,7 @@ std::vector<HealthRow> SlurmObserver::health() const {
   if (files_) rows.push_back(files_->health());
 
   HealthRow jobs = JobsHealth(node_jobs_, tick.wall);
-  if (jobs.status == HealthStatus::kOk && unfound_since_ &&
+  if (jobs.status != HealthStatus::kFailed && unfound_since_ &&
       tick.mono - *unfound_since_ > kUnfoundFor) {
     Degrade(jobs, HealthStatus::kFailed, "no_cgroups",
             fmt::format("{} jobs run on this host by Slurm's word and no cgroup of one was found; "

@@ -63,10 +63,10 @@ bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std:
                                 base::WallTime at) {
   const auto report = ReadReport(seen);
   if (!report) return false;
-  if (const auto known = heard_at_.find(host); known != heard_at_.end()) {
+  if (const auto known = heard_at_.find(ShortName(host)); known != heard_at_.end()) {
     known->second = std::max(known->second, at);
   } else if (heard_at_.size() < kMaxHosts) {
-    heard_at_.emplace(host, at);
+    heard_at_.emplace(ShortName(host), at);
   }
   if (report->kind == ReportKind::kUsage || report->kind == ReportKind::kLastUsage) {
     if (!TakeUsage(seen, host, at)) {
@@ -112,7 +112,7 @@ void SlurmObserver::LookAtPlaces(const collect::Tick& tick) {
     const std::string& name = table_->names()[node];
     if (busy[node] < kYoungRun || IsNodeOf(name, options_.host)) continue;
     const auto host = hosts_.find(name);
-    const auto heard = heard_at_.find(host == hosts_.end() ? name : host->second);
+    const auto heard = heard_at_.find(ShortName(host == hosts_.end() ? name : host->second));
     if (heard != heard_at_.end() && tick.wall - heard->second < kSilentFor) continue;
     if (places_.without_sampler++ == 0) places_.example = name;
   }
