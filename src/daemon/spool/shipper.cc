@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -32,13 +33,15 @@ struct Shipped {
 base::Result<std::vector<Shipped>> ListShipped(const std::string& directory) {
   EXPANSE_ASSIGN_OR_RETURN(const auto names, base::ListDirectory(directory));
   std::vector<Shipped> shipped;
+  std::vector<Shipped> with_events;
   for (const std::string& file : names) {
     auto name = ParseSegmentName(file);
     struct stat info{};
     if (!name || ::lstat(base::JoinPath(directory, file).c_str(), &info) != 0) continue;
-    shipped.push_back({.name = std::move(*name), .size = static_cast<std::uint64_t>(info.st_size)});
+    std::vector<Shipped>& kind = name->events ? with_events : shipped;
+    kind.push_back({.name = std::move(*name), .size = static_cast<std::uint64_t>(info.st_size)});
   }
-  std::ranges::stable_partition(shipped, [](const Shipped& one) { return !one.name.events; });
+  std::ranges::move(with_events, std::back_inserter(shipped));
   return shipped;
 }
 
