@@ -33,7 +33,7 @@ inline constexpr std::string_view kLabelStepsOutOfMemory = "slurm.steps_out_of_m
 inline constexpr std::string_view kLabelSuspectUsage = "slurm.suspect_usage";
 
 struct SacctReaderOptions {
-  std::string cluster;           // of rows that name none, and how it is spelled
+  std::string cluster;           // in the identities of its runs; empty: as the rows have it
   std::size_t max_steps = 4096;  // of one job kept until evidence::BoundSteps chooses among them
   std::size_t max_runs = 1024;   // of one job id held back to count its restarts
 };

@@ -209,10 +209,8 @@ std::optional<Job> JobFromRow(const SacctRow& row, std::string_view cluster) {
   const auto submitted = ParseTimestamp(row[SacctField::kSubmit]);
   if (!job_id || *job_id == 0 || !submitted || row[SacctField::kState].empty()) return std::nullopt;
   Job job;
-  job.cluster = row[SacctField::kCluster];
-  // The database keeps names in lower case.
-  if (job.cluster.empty() || base::ToLower(job.cluster) == base::ToLower(cluster))
-    job.cluster = cluster;
+  // sacct --local tells of our own cluster only.
+  job.cluster = cluster.empty() ? row[SacctField::kCluster] : cluster;
   if (job.cluster.empty()) return std::nullopt;
   job.job_id = *job_id;
   job.submitted = submitted;

@@ -13,8 +13,7 @@ namespace expanse::schedulers::slurm {
 double ElapsedSeconds(const SacctRow& row);
 
 // A job's own row, without usage and steps. Nothing when it does not say which run it is. The
-// command line is redacted. `cluster` is that of rows that name
-// none, and how ours is spelled.
+// command line is redacted. `cluster` names the cluster in its identity; empty: as the row has it.
 std::optional<Job> JobFromRow(const SacctRow& row, std::string_view cluster);
 
 // A step's row, without usage; `id` is what stands behind the dot of its job id.

@@ -491,10 +491,12 @@ TEST(SacctReader, DoesNotGiveTheLastRunOfAnOutputThatWasCut) {
   EXPECT_TRUE(reader.figures().torn);
 }
 
-TEST(SacctReader, TakesTheClusterOfItsOwnerWhereTheRowHasNone) {
-  const Reading reading =
-      ReadRows({JobCells({{F::kCluster, ""}})}, SacctFormat::Full(), {.cluster = "borealis"});
-  EXPECT_EQ(KeyOf(reading.runs[0])->identity, "borealis/4711@1790000000");
+TEST(SacctReader, NamesTheClusterAsItsOwnerDoes) {
+  for (const char* of_row : {"", "aurora"}) {
+    const Reading reading =
+        ReadRows({JobCells({{F::kCluster, of_row}})}, SacctFormat::Full(), {.cluster = "Borealis"});
+    EXPECT_EQ(KeyOf(reading.runs[0])->identity, "Borealis/4711@1790000000");
+  }
   EXPECT_TRUE(ReadRows({JobCells({{F::kCluster, ""}})}).runs.empty());
 }
 
