@@ -23,6 +23,7 @@ constexpr const char* kHelp =
     R"(Usage: expanse-daemon [run] [--config FILE] [options]
        expanse-daemon healthcheck [--max-age 90s] [--state-dir DIR]
        expanse-daemon hooks prolog|epilog|task-prolog --prefix DIR [--user NAME]
+       expanse-daemon backfill --since 30d|2026-01-01 [--until TIME] [--chunk 1d] [--pause 2s] [--again]
        expanse-daemon version
 
 Captures workloads of this machine and delivers them to the data plane.
@@ -31,6 +32,8 @@ Commands:
   run          Capture until SIGTERM or SIGINT (the default).
   healthcheck  Exit 0 if the daemon of this state directory is alive, 1 with the reason if not.
   hooks        Print the script for slurm.conf's Prolog, Epilog or TaskProlog.
+  backfill     Import what Slurm's accounting knows of the past. Stops at ^C, goes on where it was when
+               started again, and may run beside the daemon.
   version      Print the version.
 
 Options:
@@ -41,6 +44,11 @@ Options:
   --user NAME       hooks: who samples the nodes; events are given to that user.
   --sampler-bootstrap prolog|off
                     hooks: whether they start a sampler where none is alive (prolog).
+  --since TIME      backfill: how far back, as a span or a date.
+  --until TIME      backfill: up to where (now).
+  --chunk TIME      backfill: how much history one query asks for at most (1d).
+  --pause TIME      backfill: how long to wait between queries at least (2s).
+  --again           backfill: import also what was imported before.
   -h, --help        Print this.
   --version         Print the version.
 
@@ -60,6 +68,15 @@ base::SettingSpec UserFlag() {
   return {.name = "user", .kind = base::SettingKind::kString, .default_value = "", .help = ""};
 }
 
+std::vector<base::SettingSpec> BackfillFlags() {
+  using base::SettingKind;
+  return {{.name = "since", .kind = SettingKind::kString, .default_value = "", .help = ""},
+          {.name = "until", .kind = SettingKind::kString, .default_value = "", .help = ""},
+          {.name = "chunk", .kind = SettingKind::kDuration, .default_value = "1d", .help = ""},
+          {.name = "pause", .kind = SettingKind::kDuration, .default_value = "2s", .help = ""},
+          {.name = "again", .kind = SettingKind::kBool, .default_value = "false", .help = ""}};
+}
+
 std::vector<Command> Commands() {
   return {
       {.name = "run", .run = Run},
@@ -77,6 +94,7 @@ std::vector<Command> Commands() {
                   .default_value = "prolog",
                   .help = ""}},
        .run = Hooks},
+      {.name = "backfill", .flags = BackfillFlags(), .run = Backfill},
   };
 }
 

@@ -37,6 +37,7 @@ struct Command {
 int Run(const Invocation& invocation);          // run.cc
 int HealthCheck(const Invocation& invocation);  // healthcheck.cc
 int Hooks(const Invocation& invocation);        // hooks.cc
+int Backfill(const Invocation& invocation);     // backfill.cc
 
 // "expanse-daemon: <message>" on stderr; returns `code`.
 int Complain(const base::Error& error, int code);

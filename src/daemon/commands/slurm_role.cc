@@ -16,6 +16,15 @@ std::string FromEnvironment(const Invocation& invocation, const char* name) {
 
 }  // namespace
 
+schedulers::slurm::SystemRunnerOptions SlurmRunnerOptions(const Invocation& invocation) {
+  schedulers::slurm::SystemRunnerOptions options{
+      .bin_directory = invocation.settings.GetString("slurm.bin_dir"),
+      .search_path = FromEnvironment(invocation, "PATH"),
+      .slurm_conf = invocation.settings.GetString("slurm.conf")};
+  if (options.slurm_conf.empty()) options.slurm_conf = FromEnvironment(invocation, "SLURM_CONF");
+  return options;
+}
+
 std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invocation& invocation,
                                                                     const DaemonOptions& options,
                                                                     base::Clock& clock) {
@@ -28,11 +37,7 @@ std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invoca
       base::JoinPath(settings.GetString("run_dir"), schedulers::slurm::kHookDirectory);
   slurm.node.root = settings.GetString("root");
   slurm.files.switches = CaptureSwitchesFrom(settings);
-  slurm.runner.bin_directory = settings.GetString("slurm.bin_dir");
-  slurm.runner.search_path = FromEnvironment(invocation, "PATH");
-  slurm.runner.slurm_conf = settings.GetString("slurm.conf");
-  if (slurm.runner.slurm_conf.empty())
-    slurm.runner.slurm_conf = FromEnvironment(invocation, "SLURM_CONF");
+  slurm.runner = SlurmRunnerOptions(invocation);
   slurm.queue_interval = settings.GetDuration("slurm.queue_interval");
   slurm.accounting_interval = settings.GetDuration("slurm.accounting_interval");
   slurm.nodes_interval = settings.GetDuration("slurm.nodes_interval");

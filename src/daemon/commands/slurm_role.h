@@ -6,9 +6,13 @@
 #include "base/time.h"
 #include "daemon/commands/command.h"
 #include "daemon/daemon.h"
+#include "schedulers/slurm/commands/runner.h"
 #include "schedulers/slurm/observer.h"
 
 namespace expanse::daemon {
+
+// Where Slurm's programs and their configuration are.
+schedulers::slurm::SystemRunnerOptions SlurmRunnerOptions(const Invocation& invocation);
 
 // Not started. `clock` outlives it.
 std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invocation& invocation,
