@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kHelp =
     R"(Usage: expanse-daemon [run] [--config FILE] [options]
        expanse-daemon healthcheck [--max-age 90s] [--state-dir DIR]
+       expanse-daemon sampler --prefix DIR [--user NAME] [options]
        expanse-daemon hooks prolog|epilog|task-prolog --prefix DIR [--user NAME]
        expanse-daemon backfill --since 30d|2026-01-01 [--until TIME] [--chunk 1d] [--pause 2s] [--again]
        expanse-daemon version
@@ -31,6 +32,7 @@ Captures workloads of this machine and delivers them to the data plane.
 Commands:
   run          Capture until SIGTERM or SIGINT (the default).
   healthcheck  Exit 0 if the daemon of this state directory is alive, 1 with the reason if not.
+  sampler      Sample this node of a Slurm cluster for the controller; needs no identity.
   hooks        Print the script for slurm.conf's Prolog, Epilog or TaskProlog.
   backfill     Import what Slurm's accounting knows of the past. Stops at ^C, goes on where it was when
                started again, and may run beside the daemon.
@@ -41,7 +43,9 @@ Options:
                     ~/.expanse/config.json; for root /etc/expanse/config.json if it exists.
   --print-config    Print every option, its value and where that came from, and exit.
   --max-age TIME    healthcheck: how old the last heartbeat may be (90s).
-  --user NAME       hooks: who samples the nodes; events are given to that user.
+  --user NAME       sampler: run as this user; hooks: give events to it, and start the sampler so.
+  --end-when-idle-for TIME
+                    sampler: end after that long without a job; 0s: never (0s).
   --sampler-bootstrap prolog|off
                     hooks: whether they start a sampler where none is alive (prolog).
   --since TIME      backfill: how far back, as a span or a date.
@@ -86,6 +90,13 @@ std::vector<Command> Commands() {
                   .default_value = "90s",
                   .help = ""}},
        .run = HealthCheck},
+      {.name = "sampler",
+       .flags = {UserFlag(),
+                 {.name = "end_when_idle_for",
+                  .kind = base::SettingKind::kDuration,
+                  .default_value = "0s",
+                  .help = ""}},
+       .run = RunSampler},
       {.name = "hooks",
        .words = 1,
        .flags = {UserFlag(),

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 
 #include "base/log.h"
 
@@ -24,13 +26,17 @@ sigset_t BlockSignals() {
   return set;
 }
 
-int WaitForSignal(const sigset_t& signals) {
-  int signal = 0;
-  ::sigwait(&signals, &signal);
+int WaitForSignal(const sigset_t& signals, const std::atomic<bool>* ended) {
+  constexpr timespec kHalfASecond{.tv_sec = 0, .tv_nsec = 500'000'000};
+  int signal = -1;
+  while (signal < 0 && (ended == nullptr || !*ended)) {
+    signal = ended == nullptr ? ::sigwaitinfo(&signals, nullptr)
+                              : ::sigtimedwait(&signals, nullptr, &kHalfASecond);
+  }
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGINT, SIG_DFL);
   ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
-  return signal;
+  return std::max(signal, 0);
 }
 
 base::Status ConfigureLogging(const base::Settings& settings) {

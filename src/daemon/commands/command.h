@@ -2,6 +2,7 @@
 // is meant and reads its options. To add one: its file, a line in main.cc's table, and its help.
 #pragma once
 
+#include <atomic>
 #include <csignal>
 #include <map>
 #include <string>
@@ -38,14 +39,16 @@ int Run(const Invocation& invocation);          // run.cc
 int HealthCheck(const Invocation& invocation);  // healthcheck.cc
 int Hooks(const Invocation& invocation);        // hooks.cc
 int Backfill(const Invocation& invocation);     // backfill.cc
+int RunSampler(const Invocation& invocation);   // sampler.cc
 
 // "expanse-daemon: <message>" on stderr; returns `code`.
 int Complain(const base::Error& error, int code);
 // Blocks SIGTERM and SIGINT in this thread and those it starts, for sigwait; ignores SIGPIPE and
 // SIGXFSZ. Call it before the first thread.
 sigset_t BlockSignals();
-// Waits for one of `signals`, then lets a second one end the process at once. Returns the first.
-int WaitForSignal(const sigset_t& signals);
+// Waits for one of `signals`, then lets a second one end the process at once. Returns the first; 0
+// when `ended` (if given) became true before, which is looked at every half a second.
+int WaitForSignal(const sigset_t& signals, const std::atomic<bool>* ended = nullptr);
 // Level and form of the log, from log.level and log.format.
 base::Status ConfigureLogging(const base::Settings& settings);
 

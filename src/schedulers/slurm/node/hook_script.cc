@@ -43,17 +43,18 @@ trap '' PIPE XFSZ
 // The event directory is below one of root's, and may itself be another user's: root must not be
 // led by a link in it. noclobber makes the shell open a new file with O_EXCL, which follows none.
 constexpr std::string_view kDirectories = R"sh(exec </dev/null >/dev/null 2>&1
-PATH=/usr/bin:/bin:/usr/sbin:/sbin
+export PATH=/usr/bin:/bin:/usr/sbin:/sbin
 umask 022
 set -C
 hooks=$run/hooks
 
 case $SLURM_JOB_ID in '' | 0* | *[!0-9]*) exit ;; esac
+make() {
+  mkdir -m "$1" "$2" && [ -n "$owner" ] && chown -h "$owner" "$2"
+}
 [ -d "$hooks" ] || {
   mkdir -p -m 755 "$run"
-  mkdir -m 755 "$run/agent"
-  mkdir -m 700 "$hooks"
-  [ -z "$owner" ] || chown -h "$owner" "$run/agent" "$hooks"
+  make 700 "$hooks"
 }
 )sh";
 
@@ -77,6 +78,7 @@ printf '%s\0' 'expanse-hook 1' "$kind" \
   "SLURM_JOB_START_TIME=$SLURM_JOB_START_TIME" "SLURM_JOB_GPUS=$SLURM_JOB_GPUS" \
   "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES" end \
   >"$hooks/$kind.$((SLURM_JOB_ID % slots)).$node"
+[ -d "$run/agent" ] || make 755 "$run/agent"
 )sh";
 
 // setsid returns only after the new session exists: Slurm kills what is left of a Prolog's process

@@ -277,7 +277,7 @@ TEST_P(HookScriptRun, SucceedsWhateverIsWrong) {
 TEST_P(HookScriptRun, SucceedsWhenNoFurtherProcessCanBeMade) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can run the hook as another user";
   ASSERT_EQ(::chmod(temp_.path().c_str(), 0755), 0);
-  ASSERT_TRUE(base::MakeDirectories(options_.run_directory, 0755));
+  ASSERT_TRUE(base::MakeDirectories(base::JoinPath(options_.run_directory, "agent"), 0755));
   ASSERT_TRUE(base::MakeDirectories(Hooks(), 0700));
   ASSERT_EQ(::chown(Hooks().c_str(), 65534, 65534), 0);
   // Root is exempt from the limit, its user is not.

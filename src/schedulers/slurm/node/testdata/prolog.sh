@@ -7,17 +7,18 @@ trap '' PIPE XFSZ
 kind=prolog slots=8192 version='1.2.3' owner='slurm'
 run='/run/expanse' prefix='/srv/expanse'
 exec </dev/null >/dev/null 2>&1
-PATH=/usr/bin:/bin:/usr/sbin:/sbin
+export PATH=/usr/bin:/bin:/usr/sbin:/sbin
 umask 022
 set -C
 hooks=$run/hooks
 
 case $SLURM_JOB_ID in '' | 0* | *[!0-9]*) exit ;; esac
+make() {
+  mkdir -m "$1" "$2" && [ -n "$owner" ] && chown -h "$owner" "$2"
+}
 [ -d "$hooks" ] || {
   mkdir -p -m 755 "$run"
-  mkdir -m 755 "$run/agent"
-  mkdir -m 700 "$hooks"
-  [ -z "$owner" ] || chown -h "$owner" "$run/agent" "$hooks"
+  make 700 "$hooks"
 }
 
 node=$SLURMD_NODENAME
@@ -36,6 +37,7 @@ printf '%s\0' 'expanse-hook 1' "$kind" \
   "SLURM_JOB_START_TIME=$SLURM_JOB_START_TIME" "SLURM_JOB_GPUS=$SLURM_JOB_GPUS" \
   "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES" end \
   >"$hooks/$kind.$((SLURM_JOB_ID % slots)).$node"
+[ -d "$run/agent" ] || make 755 "$run/agent"
 
 sampler_is_alive() {
   [ -f "$hooks/sampler" ] || return

@@ -1,0 +1,67 @@
+// The sampler of a worker node: looks at the jobs there, samples them and the node, and leaves all
+// of it in the spool that the nodes share. It has no identity, no credential and no network; the
+// controller takes it from the spool. docs/daemon.md, "Sampling a Slurm node".
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "daemon/file_io.h"
+#include "daemon/sampler.h"
+#include "daemon/spool/segment_writer.h"
+#include "schedulers/slurm/node/node_observer.h"
+
+namespace expanse::daemon {
+
+struct NodeSamplerOptions {
+  std::chrono::milliseconds observe_interval{1000};
+  std::chrono::milliseconds health_interval{10'000};
+  // Ends by itself after that long without a job; 0: never.
+  std::chrono::milliseconds end_when_idle_for{0};
+  std::chrono::milliseconds drain_timeout{5000};
+  SamplerOptions sampler;
+  schedulers::slurm::NodeObserverOptions observer;
+  spool::SegmentWriterOptions writer;
+};
+
+// One thread: Start, then Step or Run, then Stop.
+class NodeSampler {
+ public:
+  // Fails like SegmentWriter::Create. `files` and `clock` live until the process ends.
+  static base::Result<std::unique_ptr<NodeSampler>> Create(
+      NodeSamplerOptions options, std::vector<SamplerSource> sources,
+      std::vector<evidence::HealthRow> fixed_rows, FileIo& files, base::Clock& clock);
+
+  void Start();
+  // One look. False: it has been idle for long enough.
+  bool Step();
+  // Start, then steps until `stop` or idle, `each_step` after each of them.
+  void Run(std::stop_token stop, const std::function<void()>& each_step);
+  // A last look and a last segment. False: the shared file system hangs; the next sampler ships
+  // what is left.
+  bool Stop();
+
+ private:
+  NodeSampler(NodeSamplerOptions options, std::vector<SamplerSource> sources,
+              std::vector<evidence::HealthRow> fixed_rows,
+              std::unique_ptr<spool::SegmentWriter> writer, base::Clock& clock);
+  void PostHealth(const collect::Tick& tick);
+
+  const NodeSamplerOptions options_;
+  const std::vector<evidence::HealthRow> fixed_rows_;
+  base::Clock& clock_;
+  const std::unique_ptr<spool::SegmentWriter> writer_;
+  schedulers::slurm::NodeObserver observer_;
+  Sampler sampler_;
+  base::MonoTime next_health_{};
+  base::MonoTime busy_at_{};
+};
+
+}  // namespace expanse::daemon
