@@ -1,66 +1,10 @@
-// A thread that works on a file system which may hang: it can be left behind when it does not come
-// back in time, so that neither a tick nor the end of the program waits for a dead file server.
+// The spool's name for base::AbandonableThread.
 #pragma once
 
-#include <chrono>
-#include <condition_variable>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <stop_token>
-#include <thread>
-#include <utility>
+#include "base/abandonable_thread.h"
 
 namespace expanse::daemon::spool {
 
-// Start and Stop from one thread. What `run` uses must be owned by it (captured shared pointers) or
-// live until the process ends.
-class AbandonableThread {
- public:
-  AbandonableThread() = default;
-  AbandonableThread(const AbandonableThread&) = delete;
-  AbandonableThread& operator=(const AbandonableThread&) = delete;
-  ~AbandonableThread() { (void)Stop(std::chrono::milliseconds(0)); }
-
-  void Start(std::function<void(std::stop_token)> run) {
-    state_ = std::make_shared<State>();
-    thread_ = std::thread([state = state_, run = std::move(run)]() mutable {
-      run(state->stop.get_token());
-      run = nullptr;  // what it owns goes before anybody is told that it is over
-      {
-        std::scoped_lock lock(state->mutex);
-        state->done = true;
-      }
-      state->changed.notify_all();
-    });
-  }
-
-  // Asks for the end and waits for it. False: it is still inside a call and was left to itself.
-  bool Stop(std::chrono::milliseconds deadline) {
-    if (!thread_.joinable()) return true;
-    state_->stop.request_stop();
-    bool done = false;
-    {
-      std::unique_lock lock(state_->mutex);
-      done = state_->changed.wait_for(lock, deadline, [this] { return state_->done; });
-    }
-    if (done) {
-      thread_.join();
-    } else {
-      thread_.detach();
-    }
-    return done;
-  }
-
- private:
-  struct State {
-    std::stop_source stop;
-    std::mutex mutex;  // guards done
-    std::condition_variable changed;
-    bool done = false;
-  };
-  std::shared_ptr<State> state_;
-  std::thread thread_;
-};
+using base::AbandonableThread;
 
 }  // namespace expanse::daemon::spool

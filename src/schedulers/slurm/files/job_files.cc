@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/text.h"
@@ -35,7 +33,8 @@ class JobFiles::Impl {
         clock_(clock),
         results_(options_.max_result_bytes),
         scripts_(options_.max_script_bytes),
-        follower_(options_, clock, results_, monitor_) {}
+        follower_(options_, clock, results_, monitor_),
+        assigned_(options_.assignments) {}
 
   bool Post(JobFilesRequest request) {
     const std::scoped_lock lock(mutex_);
@@ -67,22 +66,13 @@ class JobFiles::Impl {
   void Run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       TakeRequests();
+      TakeAssignments();
+      if (stop.stop_requested()) break;
       const bool more = follower_.Step(stop);
       if (stop.stop_requested()) break;
       if (!more) clock_.WaitFor(stop, kIdleWait);
     }
-    const std::scoped_lock lock(mutex_);
-    done_ = true;
-    ended_.notify_all();
   }
-
-  bool WaitUntilDone() {
-    std::unique_lock lock(mutex_);
-    return ended_.wait_for(lock, kStopWait, [this] { return done_; });
-  }
-
-  std::stop_source stop;
-  std::thread thread;
 
  private:
   enum class Kind : std::uint8_t { kFollow, kEnd, kForget };
@@ -121,20 +111,29 @@ class JobFiles::Impl {
     known_ = follower_.jobs();
   }
 
+  void TakeAssignments() {
+    if (options_.assignments.directory.empty()) return;
+    monitor_.Enter(options_.assignments.directory, clock_.Mono());
+    assigned_.Poll(clock_.Mono(), follower_);
+    monitor_.Leave();
+    const std::scoped_lock lock(mutex_);
+    last_assignment_ = assigned_.last();
+  }
+
   const JobFilesOptions options_;
   base::Clock& clock_;
   ResultQueue results_;
   FilesMonitor monitor_;
 
-  mutable std::mutex mutex_;  // guards all up to ended_
+  mutable std::mutex mutex_;  // guards all up to last_assignment_
   std::deque<Request> requests_;
   ScriptPool scripts_;
   std::size_t known_ = 0;  // jobs that the follower has
   std::optional<base::MonoTime> refused_at_;
-  bool done_ = false;
-  std::condition_variable ended_;
+  base::Status last_assignment_;
 
-  JobFollower follower_;  // the thread's
+  JobFollower follower_;  // this and all below are the thread's
+  AssignmentReader assigned_;
 };
 
 evidence::HealthRow JobFiles::Impl::Health() const {
@@ -158,8 +157,10 @@ evidence::HealthRow JobFiles::Impl::Health() const {
     row.message = std::move(message);
   };
   bool refused = false;
+  base::Status assigned;
   {
     const std::scoped_lock lock(mutex_);
+    assigned = last_assignment_;
     row.figures["requests_waiting"] = double(requests_.size());
     refused = refused_at_ && now - *refused_at_ < kRefusedFor;
   }
@@ -173,6 +174,8 @@ evidence::HealthRow JobFiles::Impl::Health() const {
     degrade("no_permission",
             "output and sources of jobs are read as their users, which needs root or CAP_SETUID "
             "and CAP_SETGID");
+  } else if (!assigned) {
+    degrade(assigned.error().reason, assigned.error().message);
   } else if (refused) {
     degrade("behind", "more jobs begin and end than can be taken up");
   } else if (figures.overdue_s > 4 * base::ToSeconds(options_.longest)) {
@@ -185,13 +188,14 @@ JobFiles::JobFiles(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 base::Result<std::unique_ptr<JobFiles>> JobFiles::Start(JobFilesOptions options,
                                                         base::Clock& clock) {
-  auto impl = std::make_shared<Impl>(std::move(options), clock);
+  auto files =
+      std::unique_ptr<JobFiles>(new JobFiles(std::make_shared<Impl>(std::move(options), clock)));
   try {
-    impl->thread = std::thread([impl, stop = impl->stop.get_token()] { impl->Run(stop); });
+    files->thread_.Start([impl = files->impl_](const std::stop_token& stop) { impl->Run(stop); });
   } catch (const std::system_error& error) {
     return base::Fail(base::Code::kResourceExhausted, "files.no_thread", error.what());
   }
-  return std::unique_ptr<JobFiles>(new JobFiles(std::move(impl)));
+  return files;
 }
 
 JobFiles::~JobFiles() { Stop(); }
@@ -216,14 +220,6 @@ void JobFiles::PutBack(std::vector<evidence::Payload> payloads) {
 
 evidence::HealthRow JobFiles::health() const { return impl_->Health(); }
 
-void JobFiles::Stop() {
-  if (!impl_->thread.joinable()) return;
-  impl_->stop.request_stop();
-  if (impl_->WaitUntilDone()) {
-    impl_->thread.join();
-  } else {
-    impl_->thread.detach();
-  }
-}
+void JobFiles::Stop() { (void)thread_.Stop(kStopWait); }
 
 }  // namespace expanse::schedulers::slurm

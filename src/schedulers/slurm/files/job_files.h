@@ -13,18 +13,21 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/abandonable_thread.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "collect/files/user_files.h"
 #include "collect/logs/tail_ring.h"
 #include "collect/sources/source_bundle.h"
 #include "evidence/records.h"
+#include "schedulers/slurm/files/assignment_reader.h"
 #include "schedulers/slurm/files/capture_choice.h"
 
 namespace expanse::schedulers::slurm {
@@ -52,10 +55,13 @@ struct JobFilesOptions {
   collect::SourceLimits sources;
   // Null: the system's (LookUpUser). For tests.
   std::function<base::Result<collect::UserIdentity>(uid_t)> user;
+  // A sampler's: jobs come from the controller's file, and Follow is not called.
+  AssignmentReaderOptions assignments;
 };
 
 struct JobFilesRequest {
   evidence::ExecutionKey key;
+  std::uint32_t job_id = 0;  // raw; only FileRouter asks
   uid_t uid = 0;
   std::string user;
   std::string account;
@@ -70,7 +76,11 @@ struct JobFilesRequest {
   // The script's text is still being fetched: sources wait for it (Follow again), at most until the
   // job's end.
   bool script_pending = false;
+  // Of the batch script, hex, where its text is somewhere else: sources are taken only if the file
+  // that the command names is still that script, and only if there is more to them than that.
+  std::string script_sha256;
   bool sources_taken = false;             // by an earlier life of the daemon: not again
+  bool logs = true;                       // false: somebody else follows the output
   bool ended = false;                     // one look is all
   std::optional<base::WallTime> started;  // what was in an appended file before is not this job's
 };
@@ -98,7 +108,8 @@ class JobFiles {
   void PutBack(std::vector<evidence::Payload> payloads);
 
   // Collector "job_files". Degraded with reason "no_permission" (the daemon may not take users'
-  // rights), "hangs" (a file system does not answer), "behind" (looks are put off for long).
+  // rights), "hangs" (a file system does not answer), "behind" (looks are put off for long),
+  // assign.* (the controller's file cannot be believed).
   evidence::HealthRow health() const;
   // Ends the thread, or leaves it to itself when it is stuck in a file system. At most 2 s.
   void Stop();
@@ -107,6 +118,7 @@ class JobFiles {
   class Impl;
   explicit JobFiles(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;  // shared with the thread, which may outlive us
+  base::AbandonableThread thread_;
 };
 
 }  // namespace expanse::schedulers::slurm

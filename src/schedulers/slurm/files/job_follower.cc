@@ -5,6 +5,10 @@
 
 #include <algorithm>
 
+#include "base/crypto.h"
+#include "base/files.h"
+#include "base/text.h"
+
 namespace expanse::schedulers::slurm {
 namespace {
 
@@ -80,11 +84,12 @@ void JobFollower::Update(Job& job, const JobFilesRequest& request, ScriptText sc
     if (!request.working_directory.empty()) sources->working_directory = request.working_directory;
     if (!request.command.empty()) sources->command = request.command;
     if (script) sources->script = std::move(script);
+    if (!request.script_sha256.empty()) sources->script_sha256 = request.script_sha256;
     job.script_pending = job.script_pending && request.script_pending;
   }
   const CaptureChoice choice =
       ChooseCapture(options_.switches, request.user, request.account, request.comment);
-  if (!choice.logs) {
+  if (!choice.logs || !request.logs) {
     job.out.Close();
     job.err.Close();
   }
@@ -199,8 +204,9 @@ void JobFollower::Refuse(Job& job, StreamTrouble trouble, bool give_up) {
   job.out.Fail(trouble);
   job.err.Fail(trouble);
   if (!give_up || !job.sources) return;
-  job.sources.reset();
+  const auto sources = std::move(job.sources);
   job.script_pending = false;
+  if (!sources->script && sources->command.empty()) return;
   job.notes.push_back(trouble == StreamTrouble::kUnknownUser
                           ? "sources: the job's user is not known here"
                           : "sources: the daemon may not read as the job's user");
@@ -236,11 +242,30 @@ void JobFollower::Read(Job& job, const collect::UserIdentity& user, bool final,
   }
 }
 
+bool JobFollower::FindScript(SourceJob& sources, const collect::FileOpener& open) const {
+  const auto words = base::SplitSpaces(sources.command);
+  if (words.empty()) return false;
+  const auto file =
+      open(words[0].front() == '/' ? std::string(words[0])
+                                   : base::JoinPath(sources.working_directory, words[0]));
+  if (!file) return false;
+  auto text = base::ReadFd(file->get(), options_.sources.file_bytes);
+  if (!text || base::Sha256Hex(*text) != sources.script_sha256) return false;
+  sources.script = std::make_shared<const std::string>(*std::move(text));
+  return true;
+}
+
 void JobFollower::TakeSources(Job& job, const collect::FileOpener& open,
                               std::vector<evidence::Payload>& out) {
   const std::unique_ptr<SourceJob> sources = std::move(job.sources);
   if (!sources->script && sources->command.empty()) return;
+  const bool elsewhere = !sources->script_sha256.empty();
+  if (elsewhere && !FindScript(*sources, open)) {
+    job.notes.emplace_back("sources: the script's file is not what was submitted");
+    return;
+  }
   const CachedBundle taken = sources_.Take(*sources, job.key.identity, open, clock_.Mono());
+  if (elsewhere && taken.bundle->files.size() + taken.bundle->skipped.size() <= 1) return;
   job.bundle_hash = taken.hash;
   job.tell = !taken.hash.empty();
   if (taken.bundle->files.empty() && taken.bundle->skipped.empty()) return;

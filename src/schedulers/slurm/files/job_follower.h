@@ -74,6 +74,8 @@ class JobFollower {
   // With the rights of the job's user; results go into `out`.
   void Read(Job& job, const collect::UserIdentity& user, bool final,
             std::vector<evidence::Payload>& out);
+  // The script's text from the file that the command names; false: it is not what was submitted.
+  bool FindScript(SourceJob& sources, const collect::FileOpener& open) const;
   void TakeSources(Job& job, const collect::FileOpener& open, std::vector<evidence::Payload>& out);
   // Nothing can be read of it; `give_up`: nor will its sources be.
   static void Refuse(Job& job, StreamTrouble trouble, bool give_up);

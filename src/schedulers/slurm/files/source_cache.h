@@ -22,8 +22,9 @@ namespace expanse::schedulers::slurm {
 struct SourceJob {
   uid_t uid = 0;
   std::string working_directory;
-  std::string command;  // as the scheduler writes it
-  ScriptText script;    // null: no batch script, or unknown
+  std::string command;        // as the scheduler writes it
+  ScriptText script;          // null: no batch script, or unknown
+  std::string script_sha256;  // see JobFilesRequest
 };
 
 struct CachedBundle {
