@@ -18,6 +18,7 @@
 #include "daemon/agent_gate.h"
 #include "daemon/become_user.h"
 #include "daemon/commands/command.h"
+#include "daemon/commands/slurm_role.h"
 #include "daemon/commands/sources.h"
 #include "daemon/daemon_settings.h"
 #include "daemon/node_sampler.h"
@@ -62,11 +63,6 @@ NodeSamplerOptions OptionsOf(const Invocation& invocation, const DaemonOptions& 
   return options;
 }
 
-bool IsAgentEnabled(const base::Settings::Environment& environment) {
-  const auto found = environment.find("EXPANSE_PROFILING_AGENT_ENABLE");
-  return found == environment.end() || found->second != "0";
-}
-
 }  // namespace
 
 int RunSampler(const Invocation& invocation) {
@@ -108,10 +104,7 @@ int RunSampler(const Invocation& invocation) {
                                   {"node", daemon.node},
                                   {"prefix", prefix},
                                   {"run_dir", invocation.settings.GetString("run_dir")}});
-  const AgentGate gate({.prefix = prefix,
-                        .run_directory = invocation.settings.GetString("run_dir"),
-                        .enabled = IsAgentEnabled(invocation.environment)},
-                       clock);
+  const AgentGate gate(AgentGateFrom(invocation), clock);
   std::atomic<bool> idle_for_long = false;
   std::jthread loop([&](const std::stop_token& stop) {
     base::RateLimit limit{std::chrono::seconds(60)};
