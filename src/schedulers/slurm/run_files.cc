@@ -28,7 +28,7 @@ void RunFiles::Retry() {
 }
 
 void RunFiles::Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run, const Job& job) {
-  run.followed = true;
+  const bool is_first = !std::exchange(run.followed, true);
   if (!job.uid) return;  // whose rights to read with is not known
   const evidence::Execution& execution = job.execution;
   const bool wants_script =
@@ -43,7 +43,7 @@ void RunFiles::Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run
                           .working_directory = execution.working_directory,
                           .command = {},
                           .script = {},
-                          .script_pending = wants_script,
+                          .script_pending = wants_script || !is_first,  // "as before"
                           .sources_taken = run.bundled,
                           .ended = run.phase == RunPhase::kEnded,
                           .started = execution.started_at};

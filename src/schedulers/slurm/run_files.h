@@ -27,7 +27,7 @@ class RunFiles {
   // `files` outlives it.
   explicit RunFiles(JobFiles& files) : files_(files) {}
 
-  // A run that is not followed yet runs or has ended.
+  // A run runs or has ended: the first time, or something about it has changed.
   void Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run, const Job& job);
   void Ended(const evidence::ExecutionKey& key);
 

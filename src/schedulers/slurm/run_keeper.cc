@@ -160,7 +160,10 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
   run.phase = phase;
   lost_.erase(id);
   Count(run, 1);
-  if (!run.followed && phase != RunPhase::kQueued && followers_.seen) followers_.seen(id, run, job);
+  // Again when its row changed: a comment may say now that nothing is to be read.
+  const bool may_differ = phase == RunPhase::kRunning && run.row_hash != hash;
+  if (phase != RunPhase::kQueued && (!run.followed || may_differ) && followers_.seen)
+    followers_.seen(id, run, job);
   if (phase == RunPhase::kEnded) {
     run.ended_s = Seconds(job.execution.ended_at.value_or(tick.wall));
     if (is_new || before != RunPhase::kEnded) End(id, run, tick.wall);

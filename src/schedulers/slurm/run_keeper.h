@@ -50,7 +50,8 @@ struct LifecycleHint {
 
 class RunKeeper {
  public:
-  // Called when a run that is not followed yet is seen running or ended, and when one ends.
+  // Called when a run is first seen running or ended, when what squeue says of a running one
+  // changes, and when one ends.
   struct Followers {
     std::function<void(RunId, TrackedRun&, const Job&)> seen;
     std::function<void(RunId)> ended;

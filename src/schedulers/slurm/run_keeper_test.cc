@@ -122,6 +122,14 @@ TEST_F(Keeping, TellsEachChangeOnceAndTheFinalRecord) {
   EXPECT_EQ(ended.size(), 1U);
 }
 
+TEST_F(Keeping, AChangedRowOfARunningJobIsHandedOnForItsFiles) {
+  Row(MakeJob(7, kNow - 100, ExecutionStatus::kRunning), 1);
+  Row(MakeJob(7, kNow - 100, ExecutionStatus::kRunning), 1);
+  EXPECT_EQ(followed.size(), 1U);
+  Row(MakeJob(7, kNow - 100, ExecutionStatus::kRunning), 2);
+  EXPECT_EQ(followed.size(), 2U) << "its comment may say no";
+}
+
 TEST_F(Keeping, WaitingRunsAreToldAgainSeldom) {
   options.waiting_updates_per_s = 0;
   Start();
