@@ -96,8 +96,7 @@ void SlurmObserver::UseCluster(const std::string& cluster) {
     if (run.gone_s == 0) queue_state->filter.Expect(id.job_id);
   }
   queue_state_ = std::move(queue_state);
-  keeper_ =
-      std::make_unique<RunKeeper>(options_.keeper, *table_, outgoing_, RunKeeper::Followers{});
+  keeper_ = std::make_unique<RunKeeper>(options_.keeper, *table_, outgoing_, MakeFollowers());
   keeper_->SetAccounting(has_accounting_);
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,15 +26,15 @@ class MergingSink final : public EvidenceSink {
  public:
   base::Status Emit(evidence::Payload payload, base::WallTime) override {
     if (refuses) return base::Fail(base::Code::kResourceExhausted, "outbox.full", "full");
-    ++count;
     if (const auto* seen = std::get_if<evidence::ExecutionObservation>(&payload)) {
+      if (seen->execution.status != ExecutionStatus::kUnspecified) ++count;
       auto& known = runs[seen->key.identity];
       known = evidence::Merge(std::move(known), seen->execution);
     }
     return {};
   }
   bool refuses = false;
-  std::size_t count = 0;
+  std::size_t count = 0;  // of what was told of states; notes on files are told again
   std::map<std::string, evidence::Execution> runs;  // by identity
 };
 
@@ -512,6 +513,18 @@ TEST_F(Observing, JobsOfThisHostWithoutCgroupsAreAFailure) {
   Pass(180s);
   EXPECT_EQ(Row("slurm_jobs").status, HealthStatus::kFailed);
   EXPECT_EQ(Row("slurm_jobs").reason, "no_cgroups");
+}
+
+TEST_F(Observing, FilesOfRunningJobsAreFollowed) {
+  options.files.switches.logs = true;
+  Restart();
+  slurm.Submit(41);
+  slurm.Begin(41);
+  Pass(31s);
+  // Files have a thread of their own.
+  for (int i = 0; i < 1000 && Row("job_files").figures["jobs"] == 0; ++i)
+    std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(Row("job_files").figures["jobs"], 1);
 }
 
 TEST_F(Observing, ADamagedStateIsStartedAnew) {
