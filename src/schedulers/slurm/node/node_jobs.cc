@@ -105,6 +105,7 @@ NodeJobs::Followed& NodeJobs::Follow(const JobCgroups& found, const collect::Tic
       fresh->was_read = followed->was_read;
       fresh->need_peak = followed->need_peak;
       fresh->cache_peak = followed->cache_peak;
+      fresh->kernel_peak = followed->kernel_peak;
       fresh->usage = std::move(followed->usage);
       fresh->events = followed->events;
     }
@@ -131,15 +132,29 @@ void NodeJobs::Read(Followed& followed, const collect::Tick& tick) {
   TakeLarger(usage.oom_kills, seen->oom_kills);
   followed.need_peak = std::max(followed.need_peak, seen->memory_need_bytes.value_or(0));
   followed.cache_peak = std::max(followed.cache_peak, seen->memory_file_bytes.value_or(0));
-  // The kernel's peak misses nothing between two looks, but counts the page cache. Where that was
-  // next to nothing the peak is what the job needed; else it is the largest need that was seen.
-  if (seen->memory_peak_bytes && followed.cache_peak <= *seen->memory_peak_bytes / 50) {
-    usage.memory_peak_bytes = seen->memory_peak_bytes;
-    usage.memory_peak_basis = "cgroup_peak";
-  } else if (followed.need_peak > 0) {
+  followed.kernel_peak = std::max(followed.kernel_peak, seen->memory_peak_bytes.value_or(0));
+  // The kernel charges at once, but says only some seconds later whether it was for files.
+  const std::uint64_t told =
+      seen->memory_need_bytes.value_or(0) + seen->memory_file_bytes.value_or(0);
+  const std::uint64_t charged = seen->memory_current_bytes.value_or(0);
+  followed.untold = charged > told ? charged - told : 0;
+  if (followed.need_peak > 0) {
     usage.memory_peak_bytes = followed.need_peak;
     usage.memory_peak_basis = "sampled";
   }
+}
+
+evidence::Usage NodeJobs::UsageOf(const Followed& followed, bool last) {
+  evidence::Usage usage = followed.usage;
+  // The kernel's peak misses nothing between two looks, but counts the page cache. Where that was
+  // next to nothing in all of the job's life the peak is what it needed; else it is the largest
+  // need that was seen. Not before the end: a stronger basis never gives way to a weaker one.
+  const std::uint64_t cache = followed.cache_peak + followed.untold;
+  if (last && usage.memory_peak_bytes && cache <= followed.kernel_peak / 50) {
+    usage.memory_peak_bytes = std::max(*usage.memory_peak_bytes, followed.kernel_peak);
+    usage.memory_peak_basis = "cgroup_peak";
+  }
+  return usage;
 }
 
 void NodeJobs::Report(const Followed& followed, bool last) {
@@ -149,8 +164,10 @@ void NodeJobs::Report(const Followed& followed, bool last) {
     const auto running = std::ranges::find(readings_, false, &JobReading::last);
     readings_.erase(running == readings_.end() ? readings_.begin() : running);
   }
-  readings_.push_back(
-      {.id = followed.job.id, .node = followed.job.node, .usage = followed.usage, .last = last});
+  readings_.push_back({.id = followed.job.id,
+                       .node = followed.job.node,
+                       .usage = UsageOf(followed, last),
+                       .last = last});
 }
 
 void NodeJobs::DropReadings(std::size_t count) {

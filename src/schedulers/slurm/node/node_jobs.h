@@ -95,6 +95,8 @@ class NodeJobs {
     bool was_read = false;
     std::uint64_t need_peak = 0;
     std::uint64_t cache_peak = 0;
+    std::uint64_t kernel_peak = 0;  // of all that was charged
+    std::uint64_t untold = 0;       // charged at the last look, not yet in the kernel's statistics
     evidence::Usage usage;
   };
   struct Granted {
@@ -108,6 +110,7 @@ class NodeJobs {
   void ForgetEvents(const NodeJob& job);
   const HookEvent* EventOf(const Followed& followed) const;
   void Read(Followed& followed, const collect::Tick& tick);
+  static evidence::Usage UsageOf(const Followed& followed, bool last);
   void Report(const Followed& followed, bool last);
 
   const NodeJobsOptions options_;

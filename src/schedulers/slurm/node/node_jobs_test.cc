@@ -25,6 +25,7 @@ class NodeJobsTest : public testing::Test {
     std::uint64_t cache = 0;
     std::uint64_t peak = 0;
     int oom_kills = 0;
+    std::uint64_t untold = 0;
   };
   void Write(const std::string& job, const Numbers& n) {
     const std::string at = std::string(kScope) + "/" + job + "/";
@@ -33,7 +34,7 @@ class NodeJobsTest : public testing::Test {
     tree_.Write(at + "cpu.stat", fmt::format("usage_usec {}\nuser_usec {}\nsystem_usec {}\n", usec,
                                              usec * 3 / 4, usec / 4));
     tree_.Write(at + "memory.stat", fmt::format("anon {}\nfile {}\n", n.need, n.cache));
-    tree_.Write(at + "memory.current", fmt::format("{}\n", n.need + n.cache));
+    tree_.Write(at + "memory.current", fmt::format("{}\n", n.need + n.cache + n.untold));
     tree_.Write(at + "memory.peak", fmt::format("{}\n", n.peak));
     tree_.Write(at + "memory.events", fmt::format("oom 0\noom_kill {}\n", n.oom_kills));
     tree_.Write(at + "io.stat", "8:0 rbytes=100 wbytes=200\n");
@@ -91,6 +92,33 @@ TEST_F(NodeJobsTest, TellsAtTheEndWhatAJobHasUsed) {
   EXPECT_EQ(reading.usage.io_write_bytes, 200U);
   jobs_.DropReadings(1);
   EXPECT_TRUE(jobs_.readings().empty());
+}
+
+// What is charged shows in memory.stat seconds later: 200 MB of a file are no need of the job.
+TEST_F(NodeJobsTest, WhatTheKernelHasNotToldYetIsNoNeed) {
+  Write("job_5", {.need = 6 * kMiB, .cache = 0, .peak = 206 * kMiB, .untold = 200 * kMiB});
+  jobs_.Scan(TickAt(0s));
+  End("job_5");
+  jobs_.Scan(TickAt(1s));
+  ASSERT_EQ(jobs_.readings().size(), 1U);
+  EXPECT_EQ(jobs_.readings()[0].usage.memory_peak_bytes, 6 * kMiB);
+  EXPECT_EQ(jobs_.readings()[0].usage.memory_peak_basis, "sampled");
+}
+
+// While it runs the next look may find that the peak was page cache, and Merge takes nothing back.
+TEST_F(NodeJobsTest, TheKernelsPeakCountsOnlyAtTheEnd) {
+  Write("job_5", {.need = 100 * kMiB, .peak = 120 * kMiB});
+  for (auto now = 0s; jobs_.readings().empty() && now < 600s; now += 1s) jobs_.Scan(TickAt(now));
+  ASSERT_FALSE(jobs_.readings().empty());
+  EXPECT_FALSE(jobs_.readings()[0].last);
+  EXPECT_EQ(jobs_.readings()[0].usage.memory_peak_bytes, 100 * kMiB);
+  EXPECT_EQ(jobs_.readings()[0].usage.memory_peak_basis, "sampled");
+  jobs_.DropReadings(jobs_.readings().size());
+  End("job_5");
+  jobs_.Scan(TickAt(700s));
+  ASSERT_EQ(jobs_.readings().size(), 1U);
+  EXPECT_EQ(jobs_.readings()[0].usage.memory_peak_bytes, 120 * kMiB);
+  EXPECT_EQ(jobs_.readings()[0].usage.memory_peak_basis, "cgroup_peak");
 }
 
 // 16.8 GB by the kernel, of which 14 GB are files: what the job needs are 2.8 GB.
