@@ -59,7 +59,8 @@ struct TrackedRun {
   bool guessed = false;  // an end that nobody saw was emitted
   bool bundled = false;  // its sources were taken
   // In memory alone, told again by the first rows after a restart.
-  bool followed = false;  // its files are, or were
+  bool followed = false;       // its files are, or were
+  std::uint8_t exit_code = 0;  // of an ended one, as squeue told it
   std::uint32_t restarts = 0;
   std::uint32_t node_count = 0;  // allocated; 0: unknown
   std::uint32_t partition = 0;

@@ -166,6 +166,7 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
     followers_.seen(id, run, job);
   if (phase == RunPhase::kEnded) {
     run.ended_s = Seconds(job.execution.ended_at.value_or(tick.wall));
+    run.exit_code = static_cast<std::uint8_t>(job.execution.exit_code.value_or(0));
     if (is_new || before != RunPhase::kEnded) End(id, run, tick.wall);
   } else {
     run.ended_s = 0;
@@ -276,6 +277,9 @@ void RunKeeper::TakeAccounting(Job job, const collect::Tick& tick) {
   }
   Count(run, 1);
   if (run.emitted_s != 0) DropFreeText(job.execution);
+  // sacct takes 128 from codes that are not below it: of `exit 255` it says 127.
+  if (run.exit_code >= 128 && job.execution.exit_code == run.exit_code - 128)
+    job.execution.exit_code = run.exit_code;
   Tell(id, std::move(job.execution), tick);
 }
 

@@ -284,6 +284,25 @@ TEST_F(Keeping, TheRecordMayComeBeforeTheRow) {
   EXPECT_EQ(keeper->figures().lost, 0U);
 }
 
+TEST_F(Keeping, HighExitCodesAreKeptAsSqueueTellsThem) {
+  const auto failed = [](std::uint32_t id, std::int32_t code) {
+    Job job = MakeJob(id, kNow - 100, ExecutionStatus::kFailed);
+    job.execution.exit_code = code;
+    return job;
+  };
+  Row(failed(7, 255));
+  Row(failed(8, 200));
+  EXPECT_EQ(Told().size(), 2U);
+  keeper->TakeAccounting(failed(7, 127), tick);
+  keeper->TakeAccounting(failed(8, 3), tick);
+  keeper->TakeAccounting(failed(9, 127), tick);
+  const auto told = Told();
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told[0].execution.exit_code, 255);
+  EXPECT_EQ(told[1].execution.exit_code, 3) << "no spelling of 200: the record is the truth";
+  EXPECT_EQ(told[2].execution.exit_code, 127) << "nothing better is known";
+}
+
 TEST_F(Keeping, RecordsThatNeverComeAreGivenUp) {
   Row(MakeJob(7, kNow - 100, ExecutionStatus::kSucceeded));
   int asked = 0;
