@@ -8,9 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +16,6 @@
 #include "base/log.h"
 #include "base/time.h"
 #include "base/version.h"
-#include "daemon/agent_gate.h"
 #include "daemon/commands/command.h"
 #include "daemon/commands/slurm_role.h"
 #include "daemon/commands/sources.h"
@@ -53,17 +50,14 @@ std::unique_ptr<schedulers::Observer> MakeHostObserver(const Invocation& invocat
   return std::make_unique<schedulers::host::HostObserver>(std::move(host));
 }
 
-bool IsSlurm(std::string_view type) { return type == evidence::Name(evidence::SourceType::kSlurm); }
-
 // What the compute's type asks for.
 std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocation& invocation,
                                                                  const DaemonOptions& options,
                                                                  const std::string& type,
-                                                                 bool owns_node,
                                                                  base::Clock& clock) {
   std::vector<std::unique_ptr<schedulers::Observer>> observers;
-  const bool is_slurm = IsSlurm(type);
-  if (is_slurm) observers.push_back(MakeSlurmObserver(invocation, options, owns_node, clock));
+  const bool is_slurm = type == evidence::Name(evidence::SourceType::kSlurm);
+  if (is_slurm) observers.push_back(MakeSlurmObserver(invocation, options, clock));
   if (!is_slurm || invocation.settings.GetBool("slurm.host_runs"))
     observers.push_back(MakeHostObserver(invocation, options));
   return observers;
@@ -102,22 +96,15 @@ int Run(const Invocation& invocation) {
     base::LogWarn("daemon.limited_view", {{"message", privileges.message}});
 
   const std::string type = identity->type;
-  // Held for as long as the daemon runs.
-  const std::optional<schedulers::slurm::NodeClaim> node =
-      IsSlurm(type) ? ClaimOwnNode(invocation, clock) : std::nullopt;
-  std::optional<AgentGate> gate;
-  if (node && !invocation.settings.GetString("prefix").empty()) {
-    gate.emplace(AgentGateFrom(invocation), clock);
-  }
-  auto daemon = Daemon::Create(
-      options, {.clock = clock,
-                .files = files,
-                .planes = **planes,
-                .identity = std::move(*identity),
-                .reload_identity = [path] { return net::ReadComputeIdentity(path); },
-                .observers = MakeObservers(invocation, options, type, node.has_value(), clock),
-                .sources = MakeSources(invocation.settings, options.node),
-                .fixed_rows = {privileges}});
+  auto daemon =
+      Daemon::Create(options, {.clock = clock,
+                               .files = files,
+                               .planes = **planes,
+                               .identity = std::move(*identity),
+                               .reload_identity = [path] { return net::ReadComputeIdentity(path); },
+                               .observers = MakeObservers(invocation, options, type, clock),
+                               .sources = MakeSources(invocation.settings, options.node),
+                               .fixed_rows = {privileges}});
   if (!daemon) return Complain(daemon.error(), kFailure);
   (*daemon)->Start();
 

@@ -1,13 +1,11 @@
 #include "daemon/commands/slurm_role.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/files.h"
-#include "base/log.h"
-#include "base/version.h"
 #include "daemon/commands/capture_switches.h"
-#include "schedulers/slurm/node/hook_script.h"
 
 namespace expanse::daemon {
 namespace {
@@ -28,19 +26,6 @@ schedulers::slurm::SystemRunnerOptions SlurmRunnerOptions(const Invocation& invo
   return options;
 }
 
-std::optional<schedulers::slurm::NodeClaim> ClaimOwnNode(const Invocation& invocation,
-                                                         base::Clock& clock) {
-  auto claim =
-      schedulers::slurm::NodeClaim::Take({.run_directory = invocation.settings.GetString("run_dir"),
-                                          .version = std::string(base::Version()),
-                                          .role = schedulers::slurm::NodeRole::kController},
-                                         clock);
-  if (claim) return std::move(*claim);
-  base::LogWarn("daemon.node_not_claimed",
-                {{"reason", claim.error().reason}, {"message", claim.error().message}});
-  return std::nullopt;
-}
-
 AgentGateOptions AgentGateFrom(const Invocation& invocation) {
   return {.prefix = invocation.settings.GetString("prefix"),
           .run_directory = invocation.settings.GetString("run_dir"),
@@ -49,16 +34,19 @@ AgentGateOptions AgentGateFrom(const Invocation& invocation) {
 
 std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invocation& invocation,
                                                                     const DaemonOptions& options,
-                                                                    bool owns_node,
                                                                     base::Clock& clock) {
   const base::Settings& settings = invocation.settings;
   schedulers::slurm::SlurmObserverOptions slurm;
   slurm.state_directory = base::JoinPath(options.state_dir, "slurm");
   slurm.host = options.node;
   slurm.cluster = settings.GetString("slurm.cluster");
-  if (owns_node) {
-    slurm.hook_directory =
-        base::JoinPath(settings.GetString("run_dir"), schedulers::slurm::kHookDirectory);
+  slurm.run_directory = settings.GetString("run_dir");
+  slurm.version = options.version;
+  if (!settings.GetString("prefix").empty()) {
+    slurm.on_claim = [options = AgentGateFrom(invocation), &clock,
+                      gate = std::make_shared<std::optional<AgentGate>>()] {
+      gate->emplace(options, clock);
+    };
   }
   slurm.node.root = settings.GetString("root");
   slurm.files.switches = CaptureSwitchesFrom(settings);

@@ -4,6 +4,7 @@
 
 #include "base/crypto.h"
 #include "base/files.h"
+#include "schedulers/slurm/node/hook_script.h"
 #include "schedulers/slurm/node/node_report.h"
 
 namespace expanse::schedulers::slurm {
@@ -60,8 +61,8 @@ base::Status SlurmObserver::Start() {
   if (!controller_lane_) controller_lane_ = std::make_unique<ThreadLane>();
   if (!accounting_lane_) accounting_lane_ = std::make_unique<ThreadLane>();
   if (!files_lane_) files_lane_ = std::make_unique<ThreadLane>();
-  if (!options_.hook_directory.empty() && !hooks_)
-    hooks_.emplace(options_.hook_directory,
+  if (!options_.run_directory.empty() && !hooks_)
+    hooks_.emplace(base::JoinPath(options_.run_directory, kHookDirectory),
                    base::JoinPath(options_.state_directory, "hook-quarantine"));
   if (!files_) {
     EXPANSE_ASSIGN_OR_RETURN(files_, JobFiles::Start(options_.files, clock_));
@@ -110,8 +111,11 @@ void SlurmObserver::Observe(const collect::Tick& tick, EvidenceSink& sink) {
   last_tick_ = tick;
   // While the outbox takes nothing, nothing new is taken: it waits in the mailbox and in Slurm.
   if (outgoing_.Flush(sink, tick.wall)) TakeReports(tick, sink);
-  TakeHooks(tick);
-  TakeOwnJobs(tick);
+  StartClaim(tick);
+  if (SamplesThisHost()) {
+    TakeHooks(tick);
+    TakeOwnJobs(tick);
+  }
   if (keeper_) {
     TakeStrays(tick);
     if (outgoing_.empty()) run_files_->Pass(*table_, outgoing_);
@@ -136,6 +140,7 @@ void SlurmObserver::Stop() {
     if (*lane) (*lane)->Stop(5s);
   }
   if (files_) files_->Stop();
+  claim_.reset();  // the next one may sample this host
   if (!table_ || !outgoing_.empty()) return;
   if (auto written = base::WriteFileAtomically(StatePath(), table_->Encode(), 0600); !written) {
     base::LogWarn("slurm.state_not_written", {{"message", written.error().message}});

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,8 +42,11 @@ struct SlurmObserverOptions {
   std::string state_directory;  // made 0700
   std::string host;             // this machine's name in Slurm's words
   std::string cluster;          // empty: what slurmctld says
-  std::string hook_directory;   // events of this host's hooks; empty: they are not looked at
-  NodeJobsOptions node;         // this host's own jobs
+  // This host's hooks and the claim to sample it (node_claim.h); empty: neither, it is sampled.
+  std::string run_directory;
+  std::string version;             // of the daemon
+  std::function<void()> on_claim;  // this host was claimed; on the capture thread
+  NodeJobsOptions node;            // this host's own jobs
   JobFilesOptions files;
   SystemRunnerOptions runner;
   std::chrono::milliseconds queue_interval{30'000};
@@ -115,6 +119,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   void Take(PartitionsDone&& done, const collect::Tick& tick);
   void Take(ScriptDone&& done, const collect::Tick& tick);
   void Take(StateWritten&& done, const collect::Tick& tick);
+  void Take(ClaimDone&& done, const collect::Tick& tick);
   void BuildClusterState(const collect::Tick& tick);
   void LookAtPlaces(const collect::Tick& tick);
   RunKeeper::Followers MakeFollowers();
@@ -125,6 +130,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   void StartAccounting(const collect::Tick& tick);
   void StartAccountingLookUp(const collect::Tick& tick);
   void StartScript(const collect::Tick& tick);
+  void StartClaim(const collect::Tick& tick);
   SacctWindow NextWindow(base::WallTime now);
   void WriteState(const collect::Tick& tick);
   std::string StatePath() const;
@@ -132,6 +138,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   evidence::HealthRow HooksRow() const;
   evidence::HealthRow SamplersRow() const;
   // observer_nodes.cc: what nodes report, here and elsewhere.
+  bool SamplesThisHost() const { return options_.run_directory.empty() || claim_ != nullptr; }
   void TakeHooks(const collect::Tick& tick);
   void TakeOwnJobs(const collect::Tick& tick);
   std::optional<RunId> ResolveRun(const LocalJob& job, base::WallTime at);
@@ -151,6 +158,10 @@ class SlurmObserver final : public Observer, public KeyResolver {
   std::unique_ptr<RunKeeper> keeper_;
   Outgoing outgoing_;
   NodeUsage node_usage_;
+  std::shared_ptr<NodeClaim> claim_;
+  base::Status claim_status_;
+  bool claim_runs_ = false;
+  base::MonoTime next_claim_{};
   std::optional<HookDirectory> hooks_;
   base::Status hooks_looked_;
   NodeJobs node_jobs_;

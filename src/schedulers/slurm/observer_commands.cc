@@ -22,6 +22,7 @@ constexpr std::size_t kMaxAccountingLookUps = 200;
 // What a long absence left is read in pieces.
 constexpr std::chrono::seconds kLongestWindow = 6h;
 constexpr std::chrono::seconds kReachBackMost = 24h;
+constexpr auto kClaimEvery = 30s;
 constexpr std::chrono::seconds kStateEvery = 30s;
 constexpr std::size_t kStateBytesPerSecond = 64U << 10;  // a large state is written less often
 
@@ -148,6 +149,30 @@ void SlurmObserver::StartScript(const collect::Tick& tick) {
         RunScriptTask(task, *runner, *mailbox, stop);
       });
   if (!posted) run_files_->TakeScript({});
+}
+
+// Another sampler may have to end first, which takes seconds.
+void SlurmObserver::StartClaim(const collect::Tick& tick) {
+  if (options_.run_directory.empty() || claim_runs_ || tick.mono < next_claim_) return;
+  next_claim_ = tick.mono + kClaimEvery;
+  if (claim_) {
+    claim_status_ = claim_->Renew();
+    return;
+  }
+  claim_runs_ =
+      files_lane_->Post([options = NodeClaimOptions{.run_directory = options_.run_directory,
+                                                    .version = options_.version,
+                                                    .role = NodeRole::kController},
+                         &clock = clock_, mailbox = mailbox_](std::stop_token stop) {
+        auto claim = NodeClaim::Take(options, clock, std::move(stop));
+        ClaimDone done;
+        if (claim) {
+          done.claim = std::make_shared<NodeClaim>(*std::move(claim));
+        } else {
+          done.status = std::unexpected(std::move(claim.error()));
+        }
+        mailbox->PutDone(std::move(done));
+      });
 }
 
 void SlurmObserver::WriteState(const collect::Tick& tick) {

@@ -63,6 +63,8 @@ HealthRow CommandRow(std::string name, const CommandLedger::Kind& kind, base::Du
 HealthRow SlurmObserver::HooksRow() const {
   HealthRow row = hooks_ ? HooksHealth(*hooks_, hooks_looked_, last_tick_.wall)
                          : MakeRow("slurm_hooks", last_tick_.wall);
+  if (!claim_status_ && row.status == HealthStatus::kOk)
+    Degrade(row, HealthStatus::kDegraded, "not_claimed", claim_status_.error().message);
   if (!keeper_) return row;
   const RunKeeper::Figures& figures = keeper_->figures();
   row.figures["events"] = static_cast<double>(figures.hints);

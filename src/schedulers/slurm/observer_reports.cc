@@ -146,6 +146,13 @@ void SlurmObserver::Take(StateWritten&& done, const collect::Tick&) {
     base::LogWarn("slurm.state_not_written", {{"message", done.status.error().message}});
 }
 
+void SlurmObserver::Take(ClaimDone&& done, const collect::Tick&) {
+  claim_runs_ = false;
+  claim_ = std::move(done.claim);
+  claim_status_ = std::move(done.status);
+  if (claim_ && options_.on_claim) options_.on_claim();
+}
+
 void SlurmObserver::BuildClusterState(const collect::Tick& tick) {
   cluster_state_ = MakeClusterState(*table_, {.nodes = nodes_,
                                               .partitions = partitions_,

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -525,6 +526,34 @@ TEST_F(Observing, FilesOfRunningJobsAreFollowed) {
   for (int i = 0; i < 1000 && Row("job_files").figures["jobs"] == 0; ++i)
     std::this_thread::sleep_for(5ms);
   EXPECT_EQ(Row("job_files").figures["jobs"], 1);
+}
+
+TEST_F(Observing, TakesThisHostAndItsHooks) {
+  options.run_directory = base::JoinPath(directory->path(), "run");
+  options.version = "9.9";
+  Restart();
+  Pass(40s);
+  EXPECT_EQ(base::ReadFile(options.run_directory + "/hooks/sampler").value_or(""),
+            std::to_string(::getpid()) + " 9.9 controller\n");
+  slurm.Submit(41);
+  slurm.Begin(41);
+  std::string event("expanse-hook 1\0prolog\0SLURM_JOB_ID=41\0SLURMD_NODENAME=fir07\0end\0", 64);
+  event.resize(event.rfind("end") + 4);
+  ASSERT_TRUE(
+      base::WriteFileAtomically(options.run_directory + "/hooks/prolog.41.fir07", event, 0644));
+  Pass(2s);
+  EXPECT_EQ(Run(41).status, ExecutionStatus::kRunning);
+  EXPECT_FALSE(base::Exists(options.run_directory + "/hooks/prolog.41.fir07"));
+  EXPECT_EQ(Row("slurm_hooks").figures["events"], 1);
+  // Another controller has the host: it takes the events, and samples.
+  std::unique_ptr<SlurmObserver> first = std::move(observer);
+  options.state_directory += "2";
+  Start();
+  Pass(5s);
+  EXPECT_EQ(Row("slurm_hooks").reason, "not_claimed");
+  first->Stop();
+  Pass(60s);
+  EXPECT_EQ(Row("slurm_hooks").status, HealthStatus::kOk);
 }
 
 TEST_F(Observing, ADamagedStateIsStartedAnew) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -22,6 +23,7 @@
 #include "schedulers/slurm/commands/runner.h"
 #include "schedulers/slurm/commands/scontrol_config.h"
 #include "schedulers/slurm/job.h"
+#include "schedulers/slurm/node/node_claim.h"
 
 namespace expanse::schedulers::slurm {
 
@@ -102,8 +104,13 @@ struct StateWritten {
   std::size_t bytes = 0;
 };
 
+struct ClaimDone {
+  base::Status status;
+  std::shared_ptr<NodeClaim> claim;  // this host is ours to sample while it lives
+};
+
 using Report = std::variant<RowBatch, QueueDone, AccountingRuns, AccountingDone, ConfigDone,
-                            NodesDone, PartitionsDone, ScriptDone, StateWritten>;
+                            NodesDone, PartitionsDone, ScriptDone, StateWritten, ClaimDone>;
 
 // Thread-safe. Bounded by the bytes of what is bulky (rows, runs, scripts).
 class Mailbox {
