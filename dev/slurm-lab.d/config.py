@@ -57,19 +57,37 @@ StorageLoc=slurm_acct_db
 """
 
 
-def SlurmConf(state, cluster, nodes, ports, options):
-    settings = {
-        "ClusterName": cluster,
+def LightPlaces(state, ports):
+    """Where the light lab's daemons are and keep their files: all on this host, below `state`."""
+    return {
         "SlurmctldHost": f"{HostName()}(127.0.0.1)",
         "SlurmctldPort": ports["slurmctld"],
         "SlurmUser": "root",
-        "AuthType": "auth/munge",
         "AuthInfo": f"socket={state}/munge/munge.sock",
-        "CredType": "cred/munge",
         "StateSaveLocation": f"{state}/ctld",
         "SlurmdSpoolDir": f"{state}/spool-%n",
         "SlurmctldPidFile": f"{state}/run/slurmctld-own.pid",
         "SlurmdPidFile": f"{state}/run/slurmd-%n-own.pid",
+        "AccountingStorageHost": "127.0.0.1",
+        "AccountingStoragePort": ports["slurmdbd"],
+        # With munge this is no password but the socket to use.
+        "AccountingStoragePass": f"{state}/munge/munge.sock",
+    }
+
+
+def LightNode(name, ports, options):
+    gres = f" Gres=gpu:{options.gpus}" if options.gpus else ""
+    return (f"NodeName={name} NodeHostname={HostName()} NodeAddr=127.0.0.1 Port={ports[name]} "
+            f"CPUs={options.cpus} RealMemory={options.memory_mb}{gres} State=UNKNOWN")
+
+
+def SlurmConf(cluster, places, node_lines, options):
+    """`places`: settings that tell where things are. `node_lines`: {node: its line}."""
+    settings = {
+        "ClusterName": cluster,
+        **places,
+        "AuthType": "auth/munge",
+        "CredType": "cred/munge",
         "ProctrackType": "proctrack/cgroup",
         "TaskPlugin": "task/cgroup",
         "JobAcctGatherType": "jobacct_gather/cgroup",
@@ -79,10 +97,6 @@ def SlurmConf(state, cluster, nodes, ports, options):
         "DefMemPerCPU": 64,
         "MpiDefault": "none",
         "AccountingStorageType": "accounting_storage/slurmdbd",
-        "AccountingStorageHost": "127.0.0.1",
-        "AccountingStoragePort": ports["slurmdbd"],
-        # With munge this is no password but the socket to use.
-        "AccountingStoragePass": f"{state}/munge/munge.sock",
         "AccountingStorageTRES": "gres/gpu",
         "AccountingStorageEnforce": "associations,limits,qos",
         "AccountingStoreFlags": "job_comment",
@@ -122,14 +136,11 @@ def SlurmConf(state, cluster, nodes, ports, options):
     }
     settings.update(options.overrides)
     lines = [f"{key}={value}" for key, value in settings.items() if value not in ("", None)]
-    gres = f" Gres=gpu:{options.gpus}" if options.gpus else ""
-    for node in nodes:
-        lines.append(f"NodeName={node} NodeHostname={HostName()} NodeAddr=127.0.0.1 Port={ports[node]} "
-                     f"CPUs={options.cpus} RealMemory={options.memory_mb}{gres} State=UNKNOWN")
-    everyone = ",".join(nodes)
+    lines += node_lines.values()
+    everyone = ",".join(node_lines)
     lines.append(f"PartitionName=main Nodes={everyone} Default=YES DefaultTime=10 MaxTime=UNLIMITED State=UP")
     lines.append(f"PartitionName=short Nodes={everyone} DefaultTime=1 MaxTime=5 State=UP")
-    lines.append(f"PartitionName=closed Nodes={nodes[0]} MaxTime=60 State=DOWN")
+    lines.append(f"PartitionName=closed Nodes={next(iter(node_lines))} MaxTime=60 State=DOWN")
     return "\n".join(lines) + "\n"
 
 

@@ -115,6 +115,9 @@ class Lab:
             daemons[name].Start()
             self._WaitServing(name)
 
+    def Enter(self, name, command):
+        raise LabError("the daemons of the light form are on this host; . STATE/env")
+
     def WaitIdle(self, seconds):
         self._MustExist()
 
@@ -141,7 +144,9 @@ class Lab:
         for index in range(options.gpus):
             os.mknod(self.state / "gpus" / f"card{index}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
         etc = self.state / "etc"
-        (etc / "slurm.conf").write_text(config.SlurmConf(self.state, cluster, nodes, ports, options))
+        (etc / "slurm.conf").write_text(config.SlurmConf(
+            cluster, config.LightPlaces(self.state, ports),
+            {node: config.LightNode(node, ports, options) for node in nodes}, options))
         (etc / "cgroup.conf").write_text(config.CgroupConf(options))
         (etc / "gres.conf").write_text(config.GresConf(self.state, options, nodes))
         (etc / "slurmdbd.conf").touch(0o600)
