@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kStartAgainAfter = 1min;
 constexpr auto kHealthEvery = 5s;
+constexpr auto kSpoolStopsWithin = 2s;
 constexpr std::string_view kSection = "capture";
 
 }  // namespace
@@ -17,7 +18,8 @@ constexpr std::string_view kSection = "capture";
 Capture::Capture(CaptureOptions options,
                  std::vector<std::unique_ptr<schedulers::Observer>> observers,
                  std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board,
-                 base::Clock& clock, ClusterReporter* cluster_reporter)
+                 base::Clock& clock, ClusterReporter* cluster_reporter,
+                 std::unique_ptr<spool::SpoolDrain> drain)
     : options_(options),
       outboxes_(outboxes),
       board_(board),
@@ -28,7 +30,8 @@ Capture::Capture(CaptureOptions options,
             return outboxes.EmitSamples(std::move(batch), at);
           },
           clock),
-      cluster_reporter_(cluster_reporter) {
+      cluster_reporter_(cluster_reporter),
+      drain_(std::move(drain)) {
   for (auto& observer : observers) observers_.push_back({.observer = std::move(observer)});
 }
 
@@ -77,6 +80,9 @@ void Capture::PostHealth(const collect::Tick& tick) {
   }
   next_health_ = tick.mono + kHealthEvery;
   std::vector<evidence::HealthRow> rows = sampler_.health(tick.wall);
+  if (drain_) {
+    for (evidence::HealthRow& row : drain_->health(tick.wall)) rows.push_back(std::move(row));
+  }
   for (const Watched& watched : observers_) {
     if (watched.started) {
       for (evidence::HealthRow& row : watched.observer->health()) rows.push_back(std::move(row));
@@ -95,6 +101,7 @@ void Capture::PostHealth(const collect::Tick& tick) {
 void Capture::Step() {
   const collect::Tick tick{.wall = clock_.Now(), .mono = clock_.Mono()};
   Observe(tick);
+  if (drain_) drain_->Step(tick);
   sampler_.Step(tick, running_);
   FlushOutboxes();
   PostHealth(tick);
@@ -103,6 +110,8 @@ void Capture::Step() {
 void Capture::Stop() {
   const collect::Tick tick{.wall = clock_.Now(), .mono = clock_.Mono()};
   Observe(tick);
+  // A file server that does not answer is not waited for.
+  if (drain_ && !drain_->Stop(kSpoolStopsWithin)) base::LogWarn("spool.left_behind");
   sampler_.Stop();
   for (Watched& watched : observers_) {
     if (watched.started) watched.observer->Stop();

@@ -14,6 +14,7 @@
 #include "daemon/health_board.h"
 #include "daemon/outboxes.h"
 #include "daemon/sampler.h"
+#include "daemon/spool/spool_drain.h"
 #include "schedulers/observer.h"
 
 namespace expanse::daemon {
@@ -26,10 +27,12 @@ struct CaptureOptions {
 // One thread calls Start, then Step or Run, then Stop.
 class Capture {
  public:
-  // `cluster_reporter` gets the observers' snapshots; null: they are dropped.
+  // `cluster_reporter` gets the observers' snapshots; null: they are dropped. `drain` takes what
+  // samplers of other hosts left; null: there are none. It may use the observers.
   Capture(CaptureOptions options, std::vector<std::unique_ptr<schedulers::Observer>> observers,
           std::vector<SamplerSource> sources, Outboxes& outboxes, HealthBoard& board,
-          base::Clock& clock, ClusterReporter* cluster_reporter = nullptr);
+          base::Clock& clock, ClusterReporter* cluster_reporter = nullptr,
+          std::unique_ptr<spool::SpoolDrain> drain = nullptr);
 
   // An observer that cannot start is tried again every minute.
   void Start();
@@ -59,6 +62,7 @@ class Capture {
   Sampler sampler_;
   std::vector<collect::TrackedWorkload> running_;
   ClusterReporter* const cluster_reporter_;
+  const std::unique_ptr<spool::SpoolDrain> drain_;
   base::MonoTime next_health_{};
   base::RateLimit flush_log_{std::chrono::seconds(60)};
 };

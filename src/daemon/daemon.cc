@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "schedulers/key_resolver.h"
 
 namespace expanse::daemon {
 namespace {
@@ -25,6 +26,20 @@ HeartbeatOptions Filled(HeartbeatOptions heartbeat, const DaemonOptions& options
 CaptureOptions Filled(CaptureOptions capture, const DaemonOptions& options) {
   capture.sampler.node = options.node;
   return capture;
+}
+
+std::unique_ptr<spool::SpoolDrain> MakeDrain(const DaemonOptions& options, const DaemonParts& parts,
+                                             Outboxes& outboxes) {
+  spool::SpoolDrainOptions spool = options.spool;
+  if (spool.worker.reader.spool.empty()) return nullptr;
+  spool.state_dir = options.state_dir;
+  for (const auto& observer : parts.observers) {
+    if (schedulers::KeyResolver* resolver = observer->key_resolver()) {
+      return std::make_unique<spool::SpoolDrain>(std::move(spool), *resolver, outboxes, parts.files,
+                                                 parts.clock);
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -50,12 +65,13 @@ base::Result<std::unique_ptr<Daemon>> Daemon::Create(DaemonOptions options, Daem
                            Outboxes::Open({.directory = base::JoinPath(options.state_dir, "outbox"),
                                            .max_bytes = options.outbox_max_bytes},
                                           parts.files, parts.clock));
-  return std::unique_ptr<Daemon>(
-      new Daemon(std::move(options), std::move(parts), std::move(lock), std::move(outboxes)));
+  auto drain = MakeDrain(options, parts, *outboxes);
+  return std::unique_ptr<Daemon>(new Daemon(std::move(options), std::move(parts), std::move(lock),
+                                            std::move(outboxes), std::move(drain)));
 }
 
 Daemon::Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock,
-               std::unique_ptr<Outboxes> outboxes)
+               std::unique_ptr<Outboxes> outboxes, std::unique_ptr<spool::SpoolDrain> drain)
     : options_(std::move(options)),
       clock_(parts.clock),
       fixed_rows_(std::move(parts.fixed_rows)),
@@ -69,7 +85,8 @@ Daemon::Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock,
           session_, parts.clock, Filled(options_.heartbeat, options_), [this] { return Rows(); },
           [this] { cluster_reporter_.Report(); }),
       capture_(Filled(options_.capture, options_), std::move(parts.observers),
-               std::move(parts.sources), *outboxes_, board_, parts.clock, &cluster_reporter_) {}
+               std::move(parts.sources), *outboxes_, board_, parts.clock, &cluster_reporter_,
+               std::move(drain)) {}
 
 Daemon::~Daemon() {
   if (capture_thread_.joinable()) (void)Drain(0ms);

@@ -22,6 +22,7 @@
 #include "daemon/outboxes.h"
 #include "daemon/planes.h"
 #include "daemon/session.h"
+#include "daemon/spool/spool_drain.h"
 #include "daemon/uploader.h"
 #include "net/compute_identity.h"
 
@@ -33,12 +34,16 @@ struct DaemonOptions {
   std::string node;
   std::uint64_t outbox_max_bytes = 1U << 30;
   CaptureOptions capture;
+  // Drained for the first observer with a key resolver; state_dir is filled in, without
+  // worker.reader.spool there is none.
+  spool::SpoolDrainOptions spool;
   UploaderOptions uploader;
   HeartbeatOptions heartbeat;  // version, node and path are filled in from the above
   std::chrono::milliseconds stalled_after{120'000};
 };
 
 struct DaemonParts {
+  // With a spool these two live until the process ends: a thread that hangs in it is left behind.
   base::Clock& clock;
   FileIo& files;
   Planes& planes;
@@ -66,7 +71,7 @@ class Daemon {
 
  private:
   Daemon(DaemonOptions options, DaemonParts parts, base::UniqueFd lock,
-         std::unique_ptr<Outboxes> outboxes);
+         std::unique_ptr<Outboxes> outboxes, std::unique_ptr<spool::SpoolDrain> drain);
   std::vector<evidence::HealthRow> Rows();
   void UploadThread(std::stop_token stop);
   bool WaitFor(const bool& done, std::chrono::steady_clock::time_point until);

@@ -105,6 +105,25 @@ std::vector<base::SettingSpec> DaemonSettings() {
        .kind = SettingKind::kBool,
        .default_value = "false",
        .help = "On a Slurm controller, take runs of `expanse run` too."},
+      {.name = "spool.owners",
+       .kind = SettingKind::kList,
+       .default_value = "",
+       .help = "Users besides root and the daemon's own whose segments in the shared spool are "
+               "taken, comma-separated: the one that samplers run as, or nobody where the file "
+               "server maps root to it."},
+      {.name = "spool.unknown_wait",
+       .kind = SettingKind::kDuration,
+       .default_value = "10m",
+       .help = "How long what a sampler reports of a job waits until the scheduler knows the job.",
+       .min = 1,
+       .max = 86'400},
+      {.name = "spool.host_max_bytes",
+       .kind = SettingKind::kBytes,
+       .default_value = "512MiB",
+       .help = "Space in the shared spool for one sampler's segments. Beyond it samples are "
+               "dropped, oldest first.",
+       .min = double(1U << 20),
+       .max = double(1ULL << 40)},
       {.name = "outbox.max_bytes",
        .kind = SettingKind::kBytes,
        .default_value = "1GiB",
@@ -223,6 +242,12 @@ DaemonOptions OptionsFrom(const base::Settings& settings, std::string_view versi
   options.version = version;
   options.node = settings.GetString("node").empty() ? HostName() : settings.GetString("node");
   options.outbox_max_bytes = settings.GetBytes("outbox.max_bytes").count;
+  if (const std::string& prefix = settings.GetString("prefix"); !prefix.empty()) {
+    options.spool.worker.reader.spool = base::JoinPath(prefix, "spool");
+    options.spool.worker.make_spool = true;
+  }
+  options.spool.unknown_wait =
+      std::chrono::duration_cast<std::chrono::seconds>(settings.GetDuration("spool.unknown_wait"));
   options.capture.observe_interval = settings.GetDuration("observe.interval");
   options.capture.sampler.interval = settings.GetDuration("sample.interval");
   options.capture.sampler.young_interval = settings.GetDuration("sample.young_interval");

@@ -12,7 +12,10 @@
 #include "daemon/daemon_testing.h"
 #include "daemon/health_file.h"
 #include "daemon/privileges.h"
+#include "daemon/spool/segment_writer.h"
+#include "daemon/spool/spool_testing.h"
 #include "daemon/spool_directory.h"
+#include "schedulers/key_resolver.h"
 
 namespace expanse::daemon {
 namespace {
@@ -85,6 +88,68 @@ TEST_F(DaemonTest, DrainDeliversWhatTheLastLookFound) {
   EXPECT_TRUE(watched->stopped);
   EXPECT_FALSE(base::Exists(temp_.path() + "/state/health.json"))
       << "a daemon that ended is not healthy";
+}
+
+// Knows every job that samplers tell of.
+class FakeScheduler final : public schedulers::Observer, public schedulers::KeyResolver {
+ public:
+  std::string_view name() const override { return "fake"; }
+  base::Status Start() override { return {}; }
+  void Observe(const collect::Tick&, schedulers::EvidenceSink&) override {}
+  const std::vector<collect::TrackedWorkload>& running() const override { return running_; }
+  std::vector<evidence::HealthRow> health() const override { return {}; }
+  void Stop() override {}
+  KeyResolver* key_resolver() override { return this; }
+  std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
+                                                base::WallTime) override {
+    return evidence::ExecutionKey{.source_type = evidence::SourceType::kSlurm,
+                                  .identity = "lab/" + local.identity};
+  }
+
+ private:
+  std::vector<collect::TrackedWorkload> running_;
+};
+
+TEST_F(DaemonTest, WhatSamplersLeaveInTheSpoolReachesThePlane) {
+  const std::string prefix = temp_.path() + "/shared";
+  ASSERT_TRUE(base::MakeDirectories(prefix));
+  const auto settings = base::Settings::Load(DaemonSettings(), "", {}, {{"prefix", prefix}});
+  ASSERT_TRUE(settings) << settings.error().message;
+  DaemonOptions options = OptionsFrom(*settings, "1.2.3", {}, /*is_root=*/true);
+  options.state_dir = temp_.path() + "/state";
+  options.capture.observe_interval = 5ms;
+  options.uploader.idle = 5ms;
+  options.spool.worker.look_interval = 5ms;
+  options.spool.worker.listings_per_change = 1'000'000;
+  DaemonParts parts{.clock = clock_, .files = files_, .planes = planes_};
+  parts.observers.push_back(std::make_unique<FakeScheduler>());
+  parts.identity.compute_id = "c1";
+  auto daemon = Daemon::Create(std::move(options), std::move(parts));
+  ASSERT_TRUE(daemon) << daemon.error().message;
+  (*daemon)->Start();
+  for (int i = 0; i < 1000 && !base::Exists(prefix + "/spool"); ++i) ::usleep(10'000);
+  {
+    auto sampler = spool::SegmentWriter::Create({.queue_directory = temp_.path() + "/queue",
+                                                 .spool = prefix + "/spool",
+                                                 .host = "node1",
+                                                 .version = "1.2.3",
+                                                 .own_thread = false},
+                                                files_, clock_);
+    ASSERT_TRUE(sampler) << sampler.error().message;
+    ASSERT_TRUE((*sampler)->Emit(spool::EventOfJob("7"), clock_.Now()));
+    EXPECT_TRUE((*sampler)->Stop(0ms));
+  }
+  // It is deleted once the outbox has it.
+  for (int i = 0; i < 1000 && !base::ListDirectory(prefix + "/spool/node1")->empty(); ++i)
+    ::usleep(10'000);
+  EXPECT_TRUE((*daemon)->Drain(10s));
+  std::vector<std::string> executions;
+  for (const auto& applied : planes_.applied()) {
+    if (applied.record.has_execution())
+      executions.push_back(applied.record.execution().key().identity());
+  }
+  EXPECT_EQ(executions, std::vector<std::string>{"lab/job:7"});
+  EXPECT_TRUE(base::ListDirectory(prefix + "/spool/node1")->empty());
 }
 
 TEST_F(DaemonTest, DrainKeepsItsDeadlineWhenThePlaneHangs) {

@@ -17,6 +17,8 @@
 
 namespace expanse::schedulers {
 
+class KeyResolver;
+
 // What EmitAll did: the first `taken` records are durable, `status` says why the next one is not.
 struct EmittedAll {
   std::size_t taken = 0;
@@ -59,6 +61,8 @@ class Observer {
   // new. The caller reports it at its own pace and may drop one for a newer.
   virtual std::optional<ClusterState> TakeClusterState() { return std::nullopt; }
   virtual void Stop() = 0;
+  // Who knows the runs that samplers of other hosts tell of; null: the scheduler has no samplers.
+  virtual KeyResolver* key_resolver() { return nullptr; }
 };
 
 }  // namespace expanse::schedulers

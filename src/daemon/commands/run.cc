@@ -22,6 +22,7 @@
 #include "daemon/daemon.h"
 #include "daemon/daemon_settings.h"
 #include "daemon/privileges.h"
+#include "daemon/spool/owners.h"
 #include "daemon/spool_directory.h"
 #include "net/compute_identity.h"
 #include "schedulers/host/observer.h"
@@ -80,10 +81,14 @@ int Run(const Invocation& invocation) {
                                 fmt::format("expanse-daemon/{}", base::Version()));
   if (!planes) return Complain(planes.error(), kFailure);
 
-  static base::SystemClock clock;  // threads that hang on a shared file system may outlive this
-  SystemFileIo files;
+  // Threads that hang on a shared file system may outlive this function.
+  static base::SystemClock clock;
+  static SystemFileIo files;
   DaemonOptions options =
       OptionsFrom(invocation.settings, base::Version(), invocation.environment, invocation.is_root);
+  auto owners = spool::ParseOwners(invocation.settings.GetList("spool.owners"));
+  if (!owners) return Complain(owners.error(), kUsage);
+  options.spool.worker.reader.owners = std::move(*owners);
   const evidence::HealthRow privileges = OwnPrivileges(clock.Now());
   base::LogInfo("daemon.start", {{"version", base::Version()},
                                  {"compute_id", identity->compute_id},

@@ -1,5 +1,7 @@
 #include "daemon/spool/drain_worker.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -109,6 +111,8 @@ base::Status DrainWorker::LookAt() {
   looking_at_ = clock_.Now();
   if (!reader_.is_open() || reader_.IsStale()) {
     looked_at_ = {};
+    // Never later: a spool that vanished has to come back, not be made anew below its mount point.
+    if (look_ == 1 && options_.make_spool) (void)::mkdir(options_.reader.spool.c_str(), 0755);
     EXPANSE_RETURN_IF_ERROR(reader_.Open());
     sees_at_once_ = reader_.SeesAtOnce();
     next_server_skew_ = {};

@@ -27,6 +27,7 @@ namespace expanse::daemon::spool {
 
 struct DrainWorkerOptions {
   SpoolReaderOptions reader;
+  bool make_spool = false;  // at the first look, if its parent is there
   std::chrono::milliseconds look_interval{1000};
   std::size_t ready_bytes = 32U << 20;  // read ahead, as files
   std::size_t listed_per_host = 256;    // names kept of a host's backlog

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
+#include <set>
 
 #include "daemon/daemon_testing.h"
 #include "daemon/spool/segment_evidence.h"
@@ -349,58 +348,6 @@ TEST_F(SegmentWriterTest, ADeathAnywhereLosesNothingThatWasTaken) {
     for (const std::string& name : Shipped()) EXPECT_TRUE(ParseSegmentName(name)) << name;
   }
 }
-
-// A file server that does not answer: every call on the spool waits until it is let go.
-class HangingFileIo final : public FileIo {
- public:
-  explicit HangingFileIo(std::string below) : below_(std::move(below)) {}
-  void LetGo() {
-    {
-      std::scoped_lock lock(mutex_);
-      hanging_ = false;
-    }
-    changed_.notify_all();
-  }
-  bool WaitUntilInside() {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, 10s, [this] { return inside_ > 0; });
-  }
-  base::Result<base::UniqueFd> Create(const std::string& path) override {
-    Pass(path);
-    return real_.Create(path);
-  }
-  base::Status Write(int fd, std::string_view data, std::int64_t offset) override {
-    return real_.Write(fd, data, offset);
-  }
-  base::Status Sync(int fd) override { return real_.Sync(fd); }
-  base::Status Truncate(const std::string& path, std::int64_t size) override {
-    return real_.Truncate(path, size);
-  }
-  base::Status Rename(const std::string& from, const std::string& to) override {
-    return real_.Rename(from, to);
-  }
-  base::Status Remove(const std::string& path) override {
-    Pass(path);
-    return real_.Remove(path);
-  }
-  base::Status SyncDirectory(const std::string& path) override { return real_.SyncDirectory(path); }
-
- private:
-  void Pass(const std::string& path) {
-    std::unique_lock lock(mutex_);
-    if (!path.starts_with(below_) || !hanging_) return;
-    ++inside_;
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !hanging_; });
-    --inside_;
-  }
-  const std::string below_;
-  SystemFileIo real_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  bool hanging_ = true;
-  int inside_ = 0;
-};
 
 TEST_F(SegmentWriterTest, ADeadFileServerIsHealthAndNoHang) {
   // Outlives the writer, as main()'s does: the shipper is inside a call when that ends.

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cmath>
 
+#include "base/text.h"
 #include "daemon/daemon_testing.h"
 #include "daemon/spool/segment_writer.h"
 #include "daemon/spool/spool_testing.h"
@@ -129,6 +130,39 @@ class SpoolDrainTest : public testing::Test {
   std::string OnlySegment(const std::string& host = "node1") const {
     EXPECT_EQ(Segments(host).size(), 1U);
     return Spool() + "/" + host + "/" + Segments(host).at(0);
+  }
+  // A sampler whose clock is 90 s ahead, and a controller that dies at its operation `die_at`. What
+  // the sampler took is written to `promised`. Does not return.
+  [[noreturn]] void Live(std::uint64_t die_at, int first_event) {
+    base::FakeClock its_clock(clock_.Now() + 90s);
+    FaultyFileIo files;
+    files.DieAt(die_at, FaultyFileIo::Death::kKill);
+    auto outboxes = Outboxes::Open({.directory = temp_.path() + "/state/outbox"}, files, clock_);
+    if (!outboxes) ::_exit(3);
+    SpoolDrain drain(Options(), resolver_, **outboxes, files, clock_);
+    auto sampler = Sampler("node1", its_clock);
+    const base::UniqueFd promised(
+        ::open((temp_.path() + "/promised").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600));
+    for (int i = first_event; i < first_event + 9; ++i) {
+      evidence::Payload event = EventOfJob("7");
+      std::get<evidence::ExecutionObservation>(event).execution.name = fmt::format("{}", i);
+      evidence::SampleBatch batch = SamplesOfJob("7", 1, its_clock.Now());
+      batch.columns[0].values[0] = i;
+      std::vector<evidence::Payload> both;
+      both.push_back(std::move(event));
+      both.emplace_back(std::move(batch));
+      if (!sampler->EmitAll(std::move(both), its_clock.Now()).status) ::_exit(4);
+      (void)base::WriteFd(promised.get(), fmt::format("{} ", i));
+      its_clock.Advance(2s);
+      sampler->Step({.wall = its_clock.Now(), .mono = its_clock.Mono()});
+      for (int second = 0; second < 2; ++second) {
+        clock_.Advance(1s);
+        drain.Step(Now());
+      }
+    }
+    (void)drain.Stop(0ms);
+    (void)(*outboxes)->Flush();
+    ::_exit(0);
   }
   // What the outboxes hold and was not taken from them yet.
   std::vector<data::v1::EvidenceRecord> TakeRecords(Outbox& outbox) {
@@ -706,6 +740,87 @@ TEST_F(SpoolDrainTest, ACorrectionIsOnDiskBeforeItIsUsed) {
   files_.FailAt(0, 0, 0);
   Step();
   EXPECT_EQ(Samples().size(), 2U);
+}
+
+TEST_F(SpoolDrainTest, ADeadFileServerIsHealthAndHoldsUpNoStep) {
+  // They outlive the drain, as main()'s do: its thread is inside a call when it ends.
+  static auto* hanging = new HangingFileIo("/proc/self/fd/");
+  static auto* clock = new base::FakeClock(clock_.Now());
+  SpoolDrainOptions options = Options();
+  options.own_thread = true;
+  options.worker.look_interval = 1ms;
+  auto drain = std::make_unique<SpoolDrain>(options, resolver_, *outboxes_, *hanging, *clock);
+  auto sampler = Sampler();
+  ASSERT_TRUE(sampler->Emit(EventOfJob("7"), clock_.Now()));
+  Ship(*sampler);
+  auto step = [&](base::Duration pause) {
+    clock->Advance(pause);
+    drain->Step({.wall = clock->Now(), .mono = clock->Mono()});
+  };
+  std::vector<std::string> executions;
+  for (int i = 0; i < 3000 && executions.empty(); ++i) {
+    step(1ms);
+    executions = Executions();
+    ::usleep(1000);
+  }
+  EXPECT_EQ(executions.size(), 1U);
+  ASSERT_TRUE(hanging->WaitUntilInside()) << "as it deletes the segment";
+  step(40s);
+  const auto rows = drain->health(clock->Now());
+  EXPECT_EQ(rows[0].reason, "spool.hung");
+  EXPECT_THAT(rows[0].message, HasSubstr(Spool()));
+  EXPECT_FALSE(drain->Stop(1ms));
+  drain.reset();
+  hanging->LetGo();
+  for (int i = 0; i < 3000 && !Segments().empty(); ++i) ::usleep(1000);
+  EXPECT_TRUE(Segments().empty()) << "the thread that was left behind went on, and ended";
+}
+
+// The controller is killed at every one of its file operations, and once more after that. Whatever
+// comes again is the same again: each execution arrives, and no point has two times.
+TEST_F(SpoolDrainTest, ADeathAnywhereLosesNothingAndMovesNoPoint) {
+  drain_.reset();
+  outboxes_.reset();
+  bool finished = false;
+  for (std::uint64_t at = 1; !finished; at += at < 60 ? 1 : 7) {
+    SCOPED_TRACE(at);
+    ASSERT_LT(at, 3000U);
+    ASSERT_TRUE(base::RemoveTree(temp_.path()));
+    ASSERT_TRUE(base::MakeDirectories(temp_.path() + "/state"));
+    ASSERT_TRUE(base::MakeDirectories(Spool()));
+    for (int life = 0; life < 2; ++life) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        base::ConfigureLog(base::LogLevel::kOff, base::LogFormat::kText);
+        Live(life == 0 ? at : at / 3 + 1, /*first_event=*/life * 100 + 1);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 7))
+          << status;
+      if (life == 0) finished = WEXITSTATUS(status) == 0;
+      clock_.Advance(5min);
+    }
+    Restart();
+    for (int i = 0; i < 4; ++i) Step();
+    EXPECT_TRUE(Segments().empty());
+    EXPECT_TRUE(Quarantined().empty());
+    std::set<std::string> names;
+    for (const auto& record : TakeRecords(outboxes_->lifecycle()))
+      names.insert(record.execution().execution().name());
+    const std::string promised = base::ReadFile(temp_.path() + "/promised").value_or("");
+    for (const std::string_view name : base::SplitSpaces(promised))
+      EXPECT_TRUE(names.contains(std::string(name))) << name << " is lost";
+    // Each batch has one point, whose value is the number of its event.
+    std::map<double, std::set<std::int64_t>> times;
+    for (const auto& record : Samples())
+      times[record.samples().columns(0).values(0)].insert(record.samples().times(0));
+    EXPECT_EQ(times.size(), names.size());
+    for (const auto& [number, seen] : times)
+      EXPECT_EQ(seen.size(), 1U) << "point " << number << " has more than one time";
+    drain_.reset();
+    outboxes_.reset();
+  }
 }
 
 // --- health

@@ -93,6 +93,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   // Remembers what was told; commands that run are ended.
   void Stop() override;
 
+  KeyResolver* key_resolver() override { return this; }
   std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
                                                 base::WallTime at) override;
   bool IsNodeOf(std::string_view node, std::string_view host) const override;
