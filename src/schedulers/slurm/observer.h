@@ -143,6 +143,8 @@ class SlurmObserver final : public Observer, public KeyResolver {
   void TakeHooks(const collect::Tick& tick);
   void TakeOwnJobs(const collect::Tick& tick);
   std::optional<RunId> ResolveRun(const LocalJob& job, base::WallTime at);
+  // Whether a job that `node` has is another cluster's, although it has the raw id of `run`.
+  bool IsForeign(std::string_view node, const TrackedRun* run) const;
   bool TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
                  base::WallTime at);
   void TakeStrays(const collect::Tick& tick);
@@ -213,6 +215,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   std::map<std::string, base::WallTime, std::less<>> heard_at_;  // samplers' reports, by short host
   std::optional<base::MonoTime> unfound_since_;  // runs are here by Slurm, and no cgroup of any
   std::size_t unresolved_ = 0;                   // jobs of this host that the table does not know
+  std::size_t foreign_ = 0;                      // jobs of this host that another cluster runs
   collect::Tick last_tick_{};
   QueueDone last_listing_;
   std::uint64_t malformed_ = 0;

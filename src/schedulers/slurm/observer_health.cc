@@ -165,6 +165,7 @@ std::vector<HealthRow> SlurmObserver::health() const {
   }
   jobs.figures["running_here"] = static_cast<double>(places_.here);
   jobs.figures["unresolved"] = static_cast<double>(unresolved_);
+  jobs.figures["foreign"] = static_cast<double>(foreign_);
   if (keeper_) {
     const RunKeeper::Figures& figures = keeper_->figures();
     jobs.figures["queued"] = static_cast<double>(figures.queued);

@@ -38,6 +38,7 @@ void SlurmObserver::TakeOwnJobs(const collect::Tick& tick) {
   node_jobs_.Scan(tick);
   running_.clear();
   unresolved_ = 0;
+  foreign_ = 0;
   if (!table_) return;
   for (const NodeJob& job : node_jobs_.jobs()) {
     const auto id = ResolveRun(job.id, tick.wall);
@@ -45,8 +46,13 @@ void SlurmObserver::TakeOwnJobs(const collect::Tick& tick) {
       ++unresolved_;
       continue;
     }
+    const TrackedRun& run = *table_->Find(*id);
     // A cgroup that was left behind, or whose epilog still runs: the run is over.
-    if (table_->Find(*id)->phase == RunPhase::kEnded) continue;
+    if (run.phase == RunPhase::kEnded) continue;
+    if (IsForeign(job.node, &run)) {
+      ++foreign_;
+      continue;
+    }
     collect::TrackedWorkload workload = TrackedJob(job);
     workload.key = table_->KeyOf(*id);
     running_.push_back(std::move(workload));
@@ -57,6 +63,16 @@ void SlurmObserver::TakeOwnJobs(const collect::Tick& tick) {
                       options_.host, tick.wall);
   }
   node_jobs_.DropReadings(readings.size());
+}
+
+// Raw ids are Slurm's own: on a host with nodes of two clusters each has a job 41.
+bool SlurmObserver::IsForeign(std::string_view node, const TrackedRun* run) const {
+  if (node.empty()) return false;
+  if (run != nullptr && !run->nodes.empty()) {
+    return std::ranges::none_of(
+        run->nodes, [&](std::uint32_t index) { return table_->names()[index] == node; });
+  }
+  return !hosts_.empty() && !hosts_.contains(node);
 }
 
 bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
@@ -133,6 +149,7 @@ bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::s
   if (!identity) return false;
   const RunId id = RunIdOf(identity->job_id, identity->submitted);
   const TrackedRun* run = table_->Find(id);
+  if (IsForeign(report->node, run)) return true;
   const auto nodes = static_cast<std::uint32_t>(run == nullptr ? 0 : run->node_count);
   const std::string_view node = report->node.empty() ? host : std::string_view(report->node);
   auto sum = node_usage_.Add(id, node, nodes, seen.execution.used, at);

@@ -450,6 +450,28 @@ TEST_F(Observing, UsageOfNodesIsAddedUp) {
   EXPECT_EQ(Run(41).used.memory_peak_bytes, 2000U);
 }
 
+// A second cluster on the same machines: its job has this id too.
+TEST_F(Observing, UsageOfAnotherClustersNodeIsNotTaken) {
+  using enum QueueField;
+  slurm.Submit(41);
+  slurm.Begin(41);
+  slurm.row(41)[kNodeList] = "fir07";
+  Pass(31s);
+  evidence::Usage usage;
+  usage.cpu_s = 500;
+  EXPECT_TRUE(observer->OnLifecycle(
+      MakeUsageReport({.job_id = 41, .sluid = {}}, "oak01", usage, /*last=*/false), "machine",
+      clock.Now()));
+  Pass(1s);
+  EXPECT_EQ(Run(41).used.cpu_s, std::nullopt);
+  usage.cpu_s = 10;
+  EXPECT_TRUE(observer->OnLifecycle(
+      MakeUsageReport({.job_id = 41, .sluid = {}}, "fir07", usage, /*last=*/false), "machine",
+      clock.Now()));
+  Pass(1s);
+  EXPECT_EQ(Run(41).used.cpu_s, 10.0);
+}
+
 TEST_F(Observing, TellsTheClustersState) {
   using enum QueueField;
   slurm.Submit(1, {{kPriority, "10"}, {kPartition, "long,short"}});
