@@ -134,7 +134,8 @@ std::vector<base::SettingSpec> DaemonSettings() {
       {.name = "observe.interval",
        .kind = SettingKind::kDuration,
        .default_value = "1s",
-       .help = "How often to look for workloads that began or ended.",
+       .help = "How often to look for workloads that began or ended; a Slurm controller looks at "
+               "least four times a second.",
        .min = 0.1,
        .max = 60},
       {.name = "sample.interval",

@@ -5,10 +5,13 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,14 @@
 
 namespace expanse::daemon {
 namespace {
+
+using namespace std::chrono_literals;
+
+// An event of a hook, the question to squeue and its answer are taken in three looks: with a second
+// between them a job's start or end would be known only after more than the two it may take.
+constexpr auto kControllerLooksEvery = 250ms;
+
+bool IsSlurm(std::string_view type) { return type == evidence::Name(evidence::SourceType::kSlurm); }
 
 std::unique_ptr<schedulers::Observer> MakeHostObserver(const Invocation& invocation,
                                                        const DaemonOptions& options) {
@@ -57,7 +68,7 @@ std::vector<std::unique_ptr<schedulers::Observer>> MakeObservers(const Invocatio
                                                                  const std::string& type,
                                                                  base::Clock& clock) {
   std::vector<std::unique_ptr<schedulers::Observer>> observers;
-  const bool is_slurm = type == evidence::Name(evidence::SourceType::kSlurm);
+  const bool is_slurm = IsSlurm(type);
   if (is_slurm) observers.push_back(MakeSlurmObserver(invocation, options, clock));
   if (!is_slurm || invocation.settings.GetBool("slurm.host_runs"))
     observers.push_back(MakeHostObserver(invocation, options));
@@ -86,6 +97,11 @@ int Run(const Invocation& invocation) {
   static SystemFileIo files;
   DaemonOptions options =
       OptionsFrom(invocation.settings, base::Version(), invocation.environment, invocation.is_root);
+  const std::string type = identity->type;
+  if (IsSlurm(type)) {
+    options.capture.observe_interval = std::min<std::chrono::milliseconds>(
+        options.capture.observe_interval, kControllerLooksEvery);
+  }
   auto owners = spool::ParseOwners(invocation.settings.GetList("spool.owners"));
   if (!owners) return Complain(owners.error(), kUsage);
   options.spool.worker.reader.owners = std::move(*owners);
@@ -100,7 +116,6 @@ int Run(const Invocation& invocation) {
   if (!privileges.message.empty())
     base::LogWarn("daemon.limited_view", {{"message", privileges.message}});
 
-  const std::string type = identity->type;
   auto daemon =
       Daemon::Create(options, {.clock = clock,
                                .files = files,
