@@ -1,7 +1,8 @@
 #include "daemon/capture.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "daemon/step_pacer.h"
 
 namespace expanse::daemon {
 namespace {
@@ -121,11 +122,11 @@ void Capture::Stop() {
 
 void Capture::Run(std::stop_token stop) {
   Start();
-  base::MonoTime next = clock_.Mono();
+  StepPacer pacer({.interval = options_.observe_interval, .directory = options_.wake_directory},
+                  clock_);
   while (!stop.stop_requested()) {
     Step();
-    next = std::max(next + options_.observe_interval, clock_.Mono());
-    (void)clock_.WaitFor(stop, next - clock_.Mono());
+    pacer.Wait(stop);
   }
   Stop();
 }

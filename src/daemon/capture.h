@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "base/log.h"
@@ -21,6 +22,8 @@ namespace expanse::daemon {
 
 struct CaptureOptions {
   std::chrono::milliseconds observe_interval{1000};
+  // A file that is written there is looked at at once (events of hooks); empty: none.
+  std::string wake_directory;
   SamplerOptions sampler;
 };
 

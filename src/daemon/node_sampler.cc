@@ -1,7 +1,8 @@
 #include "daemon/node_sampler.h"
 
-#include <algorithm>
 #include <utility>
+
+#include "daemon/step_pacer.h"
 
 namespace expanse::daemon {
 
@@ -64,11 +65,12 @@ bool NodeSampler::Stop() {
 
 void NodeSampler::Run(std::stop_token stop, const std::function<void()>& each_step) {
   Start();
-  base::MonoTime next = clock_.Mono();
+  StepPacer pacer(
+      {.interval = options_.observe_interval, .directory = options_.observer.hook_directory},
+      clock_);
   while (!stop.stop_requested() && Step()) {
     each_step();
-    next = std::max(next + options_.observe_interval, clock_.Mono());
-    (void)clock_.WaitFor(stop, next - clock_.Mono());
+    pacer.Wait(stop);
   }
 }
 

@@ -30,6 +30,7 @@
 #include "net/compute_identity.h"
 #include "schedulers/host/observer.h"
 #include "schedulers/host/spool.h"
+#include "schedulers/slurm/node/hook_script.h"
 
 namespace expanse::daemon {
 namespace {
@@ -101,6 +102,8 @@ int Run(const Invocation& invocation) {
   if (IsSlurm(type)) {
     options.capture.observe_interval = std::min<std::chrono::milliseconds>(
         options.capture.observe_interval, kControllerLooksEvery);
+    options.capture.wake_directory =
+        base::JoinPath(invocation.settings.GetString("run_dir"), schedulers::slurm::kHookDirectory);
   }
   auto owners = spool::ParseOwners(invocation.settings.GetList("spool.owners"));
   if (!owners) return Complain(owners.error(), kUsage);

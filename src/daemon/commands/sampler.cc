@@ -56,6 +56,8 @@ NodeSamplerOptions OptionsOf(const Invocation& invocation, const DaemonOptions& 
   options.observer = {.hook_directory = hooks,
                       .quarantine = base::JoinPath(hooks, "quarantine"),
                       .jobs = {.root = settings.GetString("root")}};
+  // What a hook told is to be in the controller's hands within a second or so.
+  options.writer.event_age = std::chrono::milliseconds(300);
   options.writer.queue_directory = base::JoinPath(hooks, "queue");
   options.writer.spool = base::JoinPath(settings.GetString("prefix"), "spool");
   options.writer.host = daemon.node;
