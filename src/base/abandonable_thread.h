@@ -17,10 +17,14 @@ namespace expanse::base {
 // live until the process ends.
 class AbandonableThread {
  public:
+  // How long an end that was not asked for in time waits: a thread that only works must not be left
+  // behind with what its owner is about to take away.
+  static constexpr std::chrono::milliseconds kPatience{2000};
+
   AbandonableThread() = default;
   AbandonableThread(const AbandonableThread&) = delete;
   AbandonableThread& operator=(const AbandonableThread&) = delete;
-  ~AbandonableThread() { (void)Stop(std::chrono::milliseconds(0)); }
+  ~AbandonableThread() { (void)Stop(kPatience); }
 
   void Start(std::function<void(std::stop_token)> run) {
     state_ = std::make_shared<State>();

@@ -62,6 +62,7 @@ NodeSamplerOptions OptionsOf(const Invocation& invocation, const DaemonOptions& 
   options.writer.spool = base::JoinPath(settings.GetString("prefix"), "spool");
   options.writer.host = daemon.node;
   options.writer.version = base::Version();
+  options.writer.spool_max_bytes = settings.GetBytes("spool.host_max_bytes").count;
   return options;
 }
 

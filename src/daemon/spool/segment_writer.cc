@@ -88,7 +88,7 @@ SegmentWriter::SegmentWriter(SegmentWriterOptions options, base::UniqueFd lock,
   }
 }
 
-SegmentWriter::~SegmentWriter() { (void)Stop(0ms); }
+SegmentWriter::~SegmentWriter() { (void)Stop(AbandonableThread::kPatience); }
 
 base::Status SegmentWriter::OpenSegment() {
   if (open_) return {};

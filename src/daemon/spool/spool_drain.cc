@@ -56,7 +56,7 @@ SpoolDrain::SpoolDrain(SpoolDrainOptions options, schedulers::KeyResolver& resol
     thread_.Start([worker = worker_](const std::stop_token& stop) { worker->Run(stop); });
 }
 
-SpoolDrain::~SpoolDrain() { (void)Stop(0ms); }
+SpoolDrain::~SpoolDrain() { (void)Stop(AbandonableThread::kPatience); }
 
 void SpoolDrain::LoadState() {
   const std::string path = base::JoinPath(options_.state_dir, kStateFile);

@@ -36,7 +36,7 @@ struct SpoolDrainOptions {
   std::string state_dir;  // holds spool.state
   DrainWorkerOptions worker;
   std::chrono::milliseconds step_budget{200};  // of the capture thread, per step
-  std::size_t batch_bytes = 4U << 20;          // segments between two waits for the disk, as files
+  std::size_t batch_bytes = 512U << 10;        // segments between two waits for the disk, as files
   std::chrono::seconds unknown_wait{600};      // for a job that the table does not know
   std::chrono::seconds silent_after{120};      // a host with jobs and no segments
   std::chrono::seconds save_interval{60};
