@@ -168,7 +168,10 @@ void MergeState(Execution& known, const Execution& seen) {
   if (seen.outcome != Outcome::kUnspecified) known.outcome = seen.outcome;
   TakeNonEmpty(known.native_state, seen.native_state);
   TakeNonEmpty(known.native_reason, seen.native_reason);
-  Take(known.exit_code, seen.exit_code);
+  // Slurm's accounting shows exit codes from 128 up without the 128.
+  const bool is_cut = seen.lossy_text && known.exit_code && seen.exit_code &&
+                      *known.exit_code == *seen.exit_code + 128;
+  if (!is_cut) Take(known.exit_code, seen.exit_code);
   Take(known.signal, seen.signal);
 }
 

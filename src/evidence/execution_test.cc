@@ -422,6 +422,22 @@ TEST(Merge, LossyTextNeverReplacesExactText) {
   EXPECT_TRUE(Merge(Merge({}, no_text), lossy).lossy_text);
 }
 
+TEST(Merge, AnExitCodeWithoutIts128IsNoNewOne) {
+  Execution known;
+  known.status = ExecutionStatus::kFailed;
+  known.exit_code = 143;
+  Execution of_accounting = known;
+  of_accounting.exit_code = 15;
+  of_accounting.lossy_text = true;
+  EXPECT_EQ(Merge(known, of_accounting).exit_code, 143);
+  EXPECT_EQ(Merge(of_accounting, known).exit_code, 143);
+  of_accounting.exit_code = 14;
+  EXPECT_EQ(Merge(known, of_accounting).exit_code, 14);
+  of_accounting.exit_code = 15;
+  of_accounting.lossy_text = false;
+  EXPECT_EQ(Merge(known, of_accounting).exit_code, 15);
+}
+
 TEST(Merge, CaptureNotesAddUpToABound) {
   Execution known;
   known.capture_notes = {"logs: off"};

@@ -92,8 +92,10 @@ class ProgressLines {
   void Print(const BackfillProgress& progress) {
     const base::MonoTime now = clock_.Mono();
     const bool changed = progress.waiting_for != waiting_for_;
-    if (!changed && progress.fraction < 1 && now < next_) return;
+    const bool ends = progress.fraction >= 1 && fraction_ < 1;
+    if (!changed && !ends && (now < next_ || fraction_ >= 1)) return;
     next_ = now + 1s;
+    fraction_ = progress.fraction;
     waiting_for_ = progress.waiting_for;
     fmt::print(stderr, "{:3.0f}%  up to {}  {} runs{}{}\n", progress.fraction * 100,
                base::FormatRfc3339(progress.done_to), progress.runs,
@@ -103,6 +105,7 @@ class ProgressLines {
  private:
   base::Clock& clock_;
   base::MonoTime next_{};
+  double fraction_ = 0;
   std::string waiting_for_;
 };
 

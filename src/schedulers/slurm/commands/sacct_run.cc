@@ -22,6 +22,14 @@ namespace {
 // uid_t of nobody known (NO_VAL of slurm.h), and its neighbour INFINITE.
 constexpr std::uint32_t kNoUid = 0xFFFFFFFE;
 
+// Older than any Slurm: damage, or a zero in disguise. No plane takes such a time.
+constexpr base::WallTime kEarliest{std::chrono::seconds(631'152'000)};  // 1990
+
+std::optional<base::WallTime> Moment(std::string_view text) {
+  const auto time = ParseTimestamp(text);
+  return time && *time >= kEarliest ? time : std::nullopt;
+}
+
 void Label(evidence::Execution& execution, std::string_view name, std::string_view value) {
   if (!IsAbsent(value)) execution.labels.emplace(name, value);
 }
@@ -84,9 +92,9 @@ void TakeState(const SacctRow& row, Job& job) {
   Label(execution, kLabelStateFlags, flags);
   if (state.cancelled_by) Label(execution, kLabelCancelledBy, std::to_string(*state.cancelled_by));
 
-  execution.started_at = ParseTimestamp(row[SacctField::kStart]);
-  execution.ended_at = ParseTimestamp(row[SacctField::kEnd]);
-  execution.eligible_at = ParseTimestamp(row[SacctField::kEligible]);
+  execution.started_at = Moment(row[SacctField::kStart]);
+  execution.ended_at = Moment(row[SacctField::kEnd]);
+  execution.eligible_at = Moment(row[SacctField::kEligible]);
   if (NeverStarted(row, execution)) execution.started_at.reset();
   if (execution.ended_at && execution.started_at && execution.ended_at < execution.started_at)
     execution.ended_at = execution.started_at;  // seconds were cut at different times
@@ -104,7 +112,8 @@ void TakeState(const SacctRow& row, Job& job) {
   if (evidence::IsTerminal(execution.status)) {
     TakeExit(row[SacctField::kExitCode], execution.exit_code, execution.signal);
     const std::string_view derived = row[SacctField::kDerivedExitCode];
-    if (derived != row[SacctField::kExitCode]) Label(execution, kLabelDerivedExitCode, derived);
+    if (derived != "0:0" && derived != row[SacctField::kExitCode])
+      Label(execution, kLabelDerivedExitCode, derived);
     if (IsOutOfMemory(row)) execution.outcome = evidence::Outcome::kOutOfMemory;
   }
   const auto suspended = ParseElapsed(row[SacctField::kSuspended]);
@@ -206,7 +215,7 @@ bool IsOutOfMemory(const SacctRow& row) {
 
 std::optional<Job> JobFromRow(const SacctRow& row, std::string_view cluster) {
   const auto job_id = base::ParseInt<std::uint32_t>(row[SacctField::kJobIdRaw]);
-  const auto submitted = ParseTimestamp(row[SacctField::kSubmit]);
+  const auto submitted = Moment(row[SacctField::kSubmit]);
   if (!job_id || *job_id == 0 || !submitted || row[SacctField::kState].empty()) return std::nullopt;
   Job job;
   // sacct --local tells of our own cluster only.
@@ -216,6 +225,7 @@ std::optional<Job> JobFromRow(const SacctRow& row, std::string_view cluster) {
   job.submitted = submitted;
   job.execution.source_type = evidence::SourceType::kSlurm;
   job.execution.submitted_at = submitted;
+  job.execution.lossy_text = true;  // the database knows no double quotes and no bytes beyond UTF-8
   if (const std::string_view sluid = row[SacctField::kSluid]; IsSluid(sluid)) {
     job.sluid = sluid;
     Label(job.execution, kLabelSluid, sluid);
@@ -239,8 +249,8 @@ evidence::Step StepFromRow(const SacctRow& row, std::string_view id) {
   step.status = state.status;
   if (evidence::IsTerminal(step.status))
     TakeExit(row[SacctField::kExitCode], step.exit_code, step.signal);
-  step.started_at = ParseTimestamp(row[SacctField::kStart]);
-  step.ended_at = ParseTimestamp(row[SacctField::kEnd]);
+  step.started_at = Moment(row[SacctField::kStart]);
+  step.ended_at = Moment(row[SacctField::kEnd]);
   if (const auto nodes = Count32(row[SacctField::kNodeCount]); nodes.value_or(0) > 0)
     step.node_count = nodes;
   if (const auto tasks = Count32(row[SacctField::kTaskCount]); tasks.value_or(0) > 0)

@@ -121,6 +121,15 @@ TEST(Sacct, TellsAllOfAnOrdinaryJob) {
   EXPECT_EQ(execution.steps[0].memory_peak_task_bytes, 104857600U);
   EXPECT_EQ(execution.steps[0].task_count, 1U);
   EXPECT_FALSE(execution.steps[1].used.memory_peak_bytes);  // 0 was not measured
+  EXPECT_TRUE(execution.lossy_text);                        // what squeue said of names is kept
+}
+
+TEST(Sacct, AStepThatNobodyLookedAtHasNoInputAndOutput) {
+  const auto execution =
+      ReadOne({JobCells(), StepCells("batch", {{F::kTresUsageInTot, "cpu=00:00:00,fs/disk=0,mem=0"},
+                                               {F::kTresUsageOutTot, "energy=0,fs/disk=0"}})});
+  EXPECT_FALSE(execution.used.io_read_bytes);
+  EXPECT_FALSE(execution.used.io_write_bytes);
 }
 
 // ---- memory (per task, several steps, missing)
@@ -278,7 +287,7 @@ TEST(SacctText, ComesOutByteForByte) {
 }
 
 TEST(SacctTimes, AreNeverTheEpoch) {
-  for (const char* none : {"None", "Unknown", "0", "", "1970-01-01T00:00:00"}) {
+  for (const char* none : {"None", "Unknown", "0", "", "1970-01-01T00:00:00", "7109000"}) {
     const auto execution = ReadOne({JobCells({{F::kStart, none},
                                               {F::kEligible, none},
                                               {F::kNodeList, "None assigned"},
@@ -468,13 +477,13 @@ TEST(SacctEnd, ReadsStatesExitCodesAndSignals) {
 TEST(SacctReader, LeavesOutWhatCannotBeRecognised) {
   const Reading reading =
       ReadRows({StepCells("0"), JobCells({{F::kSubmit, "Unknown"}}), StepCells("batch"),
-                JobCells({{F::kJobIdRaw, "x"}}), JobCells({{F::kState, ""}}),
-                JobCells({{F::kJobIdRaw, "4712"}})});
+                JobCells({{F::kSubmit, "7109000"}}), JobCells({{F::kJobIdRaw, "x"}}),
+                JobCells({{F::kState, ""}}), JobCells({{F::kJobIdRaw, "4712"}})});
   ASSERT_EQ(reading.runs.size(), 1U);
   EXPECT_EQ(reading.runs[0].job_id, 4712U);
-  EXPECT_EQ(reading.figures.bad_rows, 3U);
+  EXPECT_EQ(reading.figures.bad_rows, 4U);
   EXPECT_EQ(reading.figures.orphan_steps, 2U);
-  EXPECT_EQ(reading.figures.rows, 6U);
+  EXPECT_EQ(reading.figures.rows, 7U);
 }
 
 TEST(SacctReader, DoesNotGiveTheLastRunOfAnOutputThatWasCut) {

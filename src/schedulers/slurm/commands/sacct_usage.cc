@@ -80,8 +80,11 @@ evidence::Usage SacctUsage::AddStep(const SacctRow& row,
   if (!used.cpu_s && in.cpu_s.value_or(0) > 0) used.cpu_s = in.cpu_s;
   used.memory_peak_bytes = StepPeak(row, in, allocated_bytes);
   if (used.memory_peak_bytes) used.memory_peak_basis = "rss";
-  used.io_read_bytes = in.disk_bytes;
-  used.io_write_bytes = ParseTresUsage(row[SacctField::kTresUsageOutTot]).disk_bytes;
+  const TresUsage out = ParseTresUsage(row[SacctField::kTresUsageOutTot]);
+  if (used.memory_peak_bytes || in.disk_bytes.value_or(0) + out.disk_bytes.value_or(0) > 0) {
+    used.io_read_bytes = in.disk_bytes;
+    used.io_write_bytes = out.disk_bytes;
+  }
 
   AddTo(steps_.cpu_s, used.cpu_s);
   AddTo(steps_.cpu_user_s, used.cpu_user_s);

@@ -13,6 +13,8 @@
 //
 // CPU. TotalCPU is the job's when it is not 0. Steps of Slurm 25.05 have 00:00:00 there, so what
 // TRESUsageInTot says of cpu is the fall-back, for steps and, summed up, for the job.
+//
+// I/O. A step that ended before the first look has zeros everywhere: then they are unknown too.
 #pragma once
 
 #include <cstddef>
