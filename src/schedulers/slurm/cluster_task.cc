@@ -15,8 +15,10 @@ constexpr std::size_t kMaxNodesOutput = 128U << 20;
 }  // namespace
 
 std::map<std::string, std::string, std::less<>> ParseNodeHosts(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kKeys = {"NodeName", "NodeAddr", "NodeHostName",
-                                                     "Version", "Arch"};
+  // A value goes on to the next of these: all that may stand behind a name is among them.
+  constexpr std::array<std::string_view, 8> kKeys = {"NodeName", "Arch",         "CoresPerSocket",
+                                                     "NodeAddr", "NodeHostName", "BcastAddr",
+                                                     "Port",     "Version"};
   std::map<std::string, std::string, std::less<>> hosts;
   for (const std::string_view record : SplitRecords(text, "NodeName=", kMaxClusterNodes)) {
     const ScontrolRecord values(record, kKeys);
