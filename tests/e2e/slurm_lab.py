@@ -115,8 +115,12 @@ class SlurmPlatform(Platform):
     Intervals are short, so that what only a listing can tell is told within seconds.
     """
 
-    def __init__(self, lab_options=(), slurm_conf=(), hooks=True, daemon_args=(), **options):
+    def __init__(self, lab_options=(), slurm_conf=(), hooks=True, daemon_args=(), samplers=False, **options):
+        """`samplers`: as on a cluster whose nodes are other hosts than the controller's. The daemon does not
+        sample this one and knows nothing of its hooks; a sampler does, which the hooks start."""
         require_slurm()
+        if samplers:
+            daemon_args = [*daemon_args, "--collect-disable", "host,cgroup,process,gpu"]
         super().__init__(daemon_args=daemon_args, **options)
         self.dir.chmod(0o755)
         self.lab = Lab(self.dir / "lab")
@@ -125,6 +129,7 @@ class SlurmPlatform(Platform):
         # Of this test alone: a node has one event directory, and tests may share a machine.
         self.run_dir = pathlib.Path(tempfile.mkdtemp(prefix="expanse-run.", dir="/run"))
         self.run_dir.chmod(0o755)
+        self.daemon_run_dir = self.run_dir / "controller" if samplers else self.run_dir
 
     def __enter__(self):
         try:
@@ -144,23 +149,26 @@ class SlurmPlatform(Platform):
                     process.send_signal(signal.SIGCONT)
             self.lab.down()
         finally:
-            self.end_sampler()
+            self.end_samplers()
             super().__exit__(kind, value, trace)
             shutil.rmtree(self.run_dir, ignore_errors=True)
 
-    def sampler_pid(self):
-        """The sampler that a hook has started, if one runs."""
-        try:
-            pid, _, role = (self.run_dir / "hooks/sampler").read_text().split()
-            ours = b"expanse-daemon" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-        except (OSError, ValueError):
-            return None
-        return int(pid) if role == "sampler" and ours else None
+    def samplers(self):
+        """Pids of samplers that hooks of this test have started."""
+        mark, found = f"--run-dir\0{self.run_dir}\0".encode(), []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                words = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue  # it has ended
+            if mark in words and b"expanse-daemon\0sampler\0" in words:
+                found.append(int(folder.name))
+        return found
 
-    def end_sampler(self):
-        pid = self.sampler_pid()
-        if pid:
+    def end_samplers(self):
+        for pid in self.samplers():
             os.kill(pid, signal.SIGKILL)
+        wait_until("samplers are gone", 10, lambda: not self.samplers())
 
     def install_hooks(self):
         """Writes the three hooks below the prefix; the lab's options that name them."""
@@ -185,17 +193,19 @@ class SlurmPlatform(Platform):
                  env={"EXPANSE_INSTALL_TOKEN": answer["install_token"]["token"]})
         return answer["compute"]["compute_id"]
 
-    def start_daemon(self):
+    def daemon_environment(self):
+        """Where the lab is, and intervals that are short enough to wait for."""
         settings = {"SLURM_QUEUE_INTERVAL": "5s", "SLURM_ACCOUNTING_INTERVAL": "5s", "SLURM_NODES_INTERVAL": "10s",
                     "SLURM_PARTITIONS_INTERVAL": "30s", "SLURM_CONF": str(self.lab.state / "etc/slurm.conf"),
-                    "PREFIX": str(self.prefix), "RUN_DIR": str(self.run_dir)}
-        environment = {**os.environ, "SLURM_CONF": str(self.lab.state / "etc/slurm.conf"),
-                       **{f"EXPANSE_{key}": value for key, value in settings.items()}}
+                    "PREFIX": str(self.prefix), "RUN_DIR": str(self.daemon_run_dir)}
+        return {**os.environ, **{f"EXPANSE_{key}": value for key, value in settings.items()}}
+
+    def start_daemon(self):
         with open(self.dir / "daemon.log", "ab") as log:
             self.daemon = subprocess.Popen(
                 [BIN / "expanse-daemon", "--config", self.config, "--state-dir", self.dir / "daemon",
                  "--spool-dir", self.spool, *self.daemon_args],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=environment)
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.daemon_environment())
 
     def stop_daemon(self):
         self.daemon.terminate()
@@ -205,7 +215,7 @@ class SlurmPlatform(Platform):
 
     def runs(self, native_id):
         """Executions of this id, in the order of their submission."""
-        found = [run for run in self.executions() if run.get("native_id") == native_id]
+        found = [run for run in self.executions("--compute", self.compute_id) if run.get("native_id") == native_id]
         return sorted(found, key=lambda run: run.get("submitted_at", ""))
 
     def health(self):
