@@ -1,4 +1,7 @@
-"""What breaks around a running cluster: nothing is lost, and no job notices."""
+"""What breaks around a running cluster: nothing is lost, and no job notices.
+
+Runs beside other tests.
+"""
 
 import shutil
 import signal

@@ -1,4 +1,7 @@
-"""Every kind of Slurm job: what is stored is what sacct says and what the test did (slurm_scenarios.py)."""
+"""Every kind of Slurm job: what is stored is what sacct says and what the test did (slurm_scenarios.py).
+
+Runs beside other tests.
+"""
 
 import threading
 import unittest

@@ -1,4 +1,7 @@
-"""The lab itself: comes up again and again, side by side, and leaves nothing behind, whatever was killed."""
+"""The lab itself: comes up again and again, side by side, and leaves nothing behind, whatever was killed.
+
+Runs beside other tests.
+"""
 
 import os
 import pathlib
