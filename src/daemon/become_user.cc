@@ -14,13 +14,14 @@
 namespace expanse::daemon {
 namespace {
 
-base::Status KeepCapabilities() {
-  constexpr std::uint32_t kKept = (1U << CAP_DAC_READ_SEARCH) | (1U << CAP_SYS_PTRACE);
+base::Status KeepCapabilities(bool reads_as_users) {
+  std::uint32_t wanted = (1U << CAP_DAC_READ_SEARCH) | (1U << CAP_SYS_PTRACE);
+  if (reads_as_users) wanted |= (1U << CAP_SETUID) | (1U << CAP_SETGID);
   __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
   std::array<__user_cap_data_struct, 2> data{};
   if (::syscall(SYS_capget, &header, data.data()) != 0) return base::FailErrno(errno, "capget");
   // What root itself lacks (in a container) cannot be kept.
-  const std::uint32_t kept = data[0].permitted & kKept;
+  const std::uint32_t kept = data[0].permitted & wanted;
   data[0] = {.effective = kept, .permitted = kept, .inheritable = 0};
   data[1] = {};
   if (::syscall(SYS_capset, &header, data.data()) != 0) return base::FailErrno(errno, "capset");
@@ -29,7 +30,7 @@ base::Status KeepCapabilities() {
 
 }  // namespace
 
-base::Status BecomeUser(const std::string& user) {
+base::Status BecomeUser(const std::string& user, bool reads_as_users) {
   std::array<char, 16384> buffer{};
   struct passwd entry{};
   struct passwd* found = nullptr;
@@ -45,7 +46,7 @@ base::Status BecomeUser(const std::string& user) {
       ::setresuid(found->pw_uid, found->pw_uid, found->pw_uid) != 0) {
     return base::FailErrno(errno, "becoming user " + user);
   }
-  return KeepCapabilities();
+  return KeepCapabilities(reads_as_users);
 }
 
 }  // namespace expanse::daemon

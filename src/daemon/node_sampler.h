@@ -4,8 +4,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -16,6 +20,7 @@
 #include "daemon/file_io.h"
 #include "daemon/sampler.h"
 #include "daemon/spool/segment_writer.h"
+#include "schedulers/slurm/files/job_files.h"
 #include "schedulers/slurm/node/node_observer.h"
 
 namespace expanse::daemon {
@@ -29,6 +34,9 @@ struct NodeSamplerOptions {
   SamplerOptions sampler;
   schedulers::slurm::NodeObserverOptions observer;
   spool::SegmentWriterOptions writer;
+  // Jobs' output and sources, where the controller assigns them; without a directory of assignments
+  // nothing is followed. `user_of_job` is filled in.
+  schedulers::slurm::JobFilesOptions files;
 };
 
 // One thread: Start, then Step or Run, then Stop.
@@ -53,6 +61,14 @@ class NodeSampler {
               std::vector<evidence::HealthRow> fixed_rows,
               std::unique_ptr<spool::SegmentWriter> writer, base::Clock& clock);
   void PostHealth(const collect::Tick& tick);
+  base::Status StartFiles();
+  void StepFiles(const collect::Tick& tick);
+
+  // Users of the jobs that run here, for the thread that reads files.
+  struct JobUsers {
+    std::mutex mutex;  // guards by_job
+    std::map<std::uint32_t, uid_t> by_job;
+  };
 
   const NodeSamplerOptions options_;
   const std::vector<evidence::HealthRow> fixed_rows_;
@@ -60,6 +76,9 @@ class NodeSampler {
   const std::unique_ptr<spool::SegmentWriter> writer_;
   schedulers::slurm::NodeObserver observer_;
   Sampler sampler_;
+  const std::shared_ptr<JobUsers> users_ = std::make_shared<JobUsers>();
+  std::unique_ptr<schedulers::slurm::JobFiles> files_;  // null: nothing is assigned here
+  std::set<std::string> followed_;                      // identities of the jobs that run
   base::MonoTime next_health_{};
   base::MonoTime busy_at_{};
 };

@@ -1,6 +1,7 @@
 #include "daemon/node_sampler.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "collect/fake_tree_testing.h"
 #include "daemon/spool/segment_evidence.h"
 #include "daemon/spool/segment_format.h"
+#include "schedulers/slurm/files/assignment.h"
 #include "schedulers/slurm/node/node_report.h"
 
 namespace expanse::daemon {
@@ -36,6 +38,13 @@ class NodeSamplerTest : public testing::Test {
                       .host = "reed07",
                       .version = "1.2.3",
                       .own_thread = false};
+    if (assigned_) {
+      options.files.assignments = {
+          .directory = Path("srv/assign"), .spool = Path("srv/spool"), .host = "reed07"};
+      options.files.user = [](uid_t) -> base::Result<collect::UserIdentity> {
+        return collect::UserIdentity{.uid = ::geteuid(), .gid = ::getegid(), .groups = {}};
+      };
+    }
     std::vector<SamplerSource> sources;
     sources.push_back({.collector = std::make_unique<collect::CgroupCollector>(
                            collect::HostView{.root = tree_.root(), .node = "reed07"}),
@@ -70,6 +79,7 @@ class NodeSamplerTest : public testing::Test {
   struct Shipped {
     std::vector<std::string> reports;
     std::vector<double> cpu;  // of job 5
+    std::vector<std::string> tails;
     evidence::HealthReport status;
   };
   Shipped Take() {
@@ -84,11 +94,14 @@ class NodeSamplerTest : public testing::Test {
       if (!evidence) continue;
       for (const evidence::Record& record : evidence->records) {
         if (const auto* seen = std::get_if<evidence::ExecutionObservation>(&record.payload)) {
+          if (seen->execution.labels.empty()) continue;  // notes about its files
           const auto report = slurm::ReadReport(*seen);
           EXPECT_TRUE(report);
           shipped.reports.push_back(seen->key.identity + " " +
                                     seen->execution.labels.at("slurm.report"));
         }
+        if (const auto* tail = std::get_if<evidence::LogTail>(&record.payload))
+          shipped.tails.push_back(tail->key.identity + " " + tail->stream + ": " + tail->data);
         const auto* batch = std::get_if<evidence::SampleBatch>(&record.payload);
         if (batch == nullptr || !batch->key || batch->key->identity != "job:5") continue;
         for (const auto& column : batch->columns) {
@@ -105,6 +118,7 @@ class NodeSamplerTest : public testing::Test {
   collect::FakeTree tree_;
   base::FakeClock clock_;
   SystemFileIo files_;
+  bool assigned_ = false;
 };
 
 TEST_F(NodeSamplerTest, LeavesInTheSpoolWhatHappenedOnTheNode) {
@@ -168,6 +182,41 @@ TEST_F(NodeSamplerTest, EndsByItselfOnlyWhenToldSo) {
   EXPECT_TRUE(sampler->Step());
   clock_.Advance(1s);
   EXPECT_FALSE(sampler->Step());
+}
+
+TEST_F(NodeSamplerTest, FollowsTheOutputThatTheControllerAssigned) {
+  assigned_ = true;
+  const std::string output = Path("home/out.txt");
+  ASSERT_TRUE(base::MakeDirectories(Path("home"), 0755));
+  ASSERT_TRUE(base::WriteFileAtomically(output, "epoch 1\n", 0644));
+  ASSERT_TRUE(base::MakeDirectories(Path("srv/assign"), 0700));
+  ASSERT_TRUE(base::WriteFileAtomically(
+      Path("srv/assign/reed07"),
+      slurm::EncodeAssignments("reed07", {{.job_id = 5, .uid = 1001, .stdout_path = output}}),
+      0600));
+  Job(5, 1);
+  auto sampler = Create();
+  ASSERT_TRUE(sampler);
+  sampler->Start();
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  // The thread looks whenever the clock moves.
+  const auto await = [&](const std::string& wanted) {
+    while (std::chrono::steady_clock::now() < deadline) {
+      clock_.Advance(1s);
+      EXPECT_TRUE(sampler->Step());
+      const auto tails = Take().tails;
+      if (std::ranges::find(tails, wanted) != tails.end()) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(await("job:5 stdout: epoch 1\n"));
+  // Its end is seen here, whatever the controller says: the unfinished line comes too.
+  ASSERT_TRUE(base::WriteFileAtomically(output, "epoch 1\nepoch 2, and out", 0644));
+  EndOfJob(5);
+  EXPECT_TRUE(await("job:5 stdout: epoch 1\nepoch 2, and out"));
+  const auto rows = Take().status.rows;
+  EXPECT_TRUE(std::ranges::any_of(rows, [](const auto& r) { return r.collector == "job_files"; }));
+  EXPECT_TRUE(sampler->Stop());
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "base/version.h"
 #include "daemon/agent_gate.h"
 #include "daemon/become_user.h"
+#include "daemon/commands/capture_switches.h"
 #include "daemon/commands/command.h"
 #include "daemon/commands/slurm_role.h"
 #include "daemon/commands/sources.h"
@@ -33,14 +34,14 @@ namespace {
 namespace slurm = schedulers::slurm;
 
 // A hook that starts us is root's, and may have been run in the job's cgroup.
-base::Status SettleDown(const std::string& user) {
+base::Status SettleDown(const std::string& user, bool reads_as_users) {
   ::setsid();
   (void)::setpriority(PRIO_PROCESS, 0, 5);
   if (auto left = slurm::LeaveJobCgroups("/", ::getpid()); !left) {
     base::LogWarn("sampler.job_cgroup", {{"message", left.error().message}});
   }
   if (user.empty()) return {};
-  return BecomeUser(user);
+  return BecomeUser(user, reads_as_users);
 }
 
 NodeSamplerOptions OptionsOf(const Invocation& invocation, const DaemonOptions& daemon,
@@ -63,6 +64,11 @@ NodeSamplerOptions OptionsOf(const Invocation& invocation, const DaemonOptions& 
   options.writer.host = daemon.node;
   options.writer.version = base::Version();
   options.writer.spool_max_bytes = settings.GetBytes("spool.host_max_bytes").count;
+  options.files.switches = CaptureSwitchesFrom(settings);
+  options.files.assignments = {
+      .directory = base::JoinPath(settings.GetString("prefix"), slurm::kAssignDirectory),
+      .spool = options.writer.spool,
+      .host = daemon.node};
   return options;
 }
 
@@ -82,7 +88,9 @@ int RunSampler(const Invocation& invocation) {
   if (auto configured = ConfigureLogging(invocation.settings); !configured) {
     return Complain(configured.error(), kUsage);
   }
-  if (auto settled = SettleDown(invocation.flags.at("user")); !settled) {
+  const slurm::CaptureSwitches switches = CaptureSwitchesFrom(invocation.settings);
+  if (auto settled = SettleDown(invocation.flags.at("user"), switches.logs || switches.sources);
+      !settled) {
     return Complain(settled.error(), kFailure);
   }
 

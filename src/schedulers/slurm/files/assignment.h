@@ -33,6 +33,7 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
+inline constexpr std::string_view kAssignDirectory = "assign";  // below the prefix
 inline constexpr std::size_t kMaxAssignments = 20'000;
 inline constexpr std::size_t kMaxAssignmentBytes = 32U << 20;
 
