@@ -244,4 +244,24 @@ std::optional<std::size_t> CountTasks(const std::string& root,
   return std::nullopt;
 }
 
+std::vector<pid_t> StepLeaders(const std::string& root, const std::vector<std::string>& cgroups) {
+  constexpr std::size_t kMostSteps = 256;
+  for (const std::string& cgroup : cgroups) {
+    std::vector<pid_t> leaders;
+    for (const std::string& step : Subdirectories(base::JoinPath(root, cgroup), kMostSteps)) {
+      if (!step.starts_with("step_")) continue;
+      const std::string path = base::JoinPath(root, base::JoinPath(cgroup, step));
+      // v1 has slurmstepd in the step itself, v2 in "slurm" below it.
+      for (const char* where : {"/cgroup.procs", "/slurm/cgroup.procs"}) {
+        const auto pids = base::ReadFile(path + where, 4096);
+        for (std::string_view pid : base::SplitSpaces(pids ? *pids : std::string())) {
+          if (const auto number = base::ParseInt<pid_t>(pid)) leaders.push_back(*number);
+        }
+      }
+    }
+    if (!leaders.empty()) return leaders;
+  }
+  return {};
+}
+
 }  // namespace expanse::schedulers::slurm

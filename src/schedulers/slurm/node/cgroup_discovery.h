@@ -53,6 +53,9 @@ struct JobCgroups {
 std::optional<std::size_t> CountTasks(const std::string& root,
                                       const std::vector<std::string>& cgroups);
 
+// The slurmstepd of each of the job's steps: all its processes descend from them.
+std::vector<pid_t> StepLeaders(const std::string& root, const std::vector<std::string>& cgroups);
+
 struct DiscoveryFigures {
   std::size_t roots = 0;             // directories that may hold jobs
   std::size_t jobs = 0;              // that had cgroups at the last listing

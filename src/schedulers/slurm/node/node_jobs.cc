@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/files.h"
+#include "collect/process/parse.h"
+
 namespace expanse::schedulers::slurm {
 namespace {
 
@@ -123,6 +126,7 @@ void NodeJobs::Read(Followed& followed, const collect::Tick& tick) {
   const auto seen = followed.reader.Read();
   if (!seen) return;
   followed.was_read = true;
+  followed.needs_roots = !seen->cpu_s || !seen->memory_need_bytes;
   evidence::Usage& usage = followed.usage;
   TakeLarger(usage.cpu_s, seen->cpu_s);
   TakeLarger(usage.cpu_user_s, seen->cpu_user_s);
@@ -157,6 +161,22 @@ evidence::Usage NodeJobs::UsageOf(const Followed& followed, bool last) {
   return usage;
 }
 
+void NodeJobs::LookAtProcesses(Followed& followed, const collect::Tick& tick) {
+  // A job's first steps come within seconds.
+  const bool is_young = tick.mono - followed.found_at < kReadAtLeast;
+  followed.next_count = tick.mono + (is_young ? base::Duration(kReadAtMost) : kCountEvery);
+  NodeJob& job = followed.job;
+  job.tasks = CountTasks(options_.root, followed.cgroups);
+  job.roots.clear();
+  if (!followed.needs_roots) return;
+  for (const pid_t pid : StepLeaders(options_.root, followed.cgroups)) {
+    const auto text =
+        base::ReadFile(base::JoinPath(options_.root, fmt::format("proc/{}/stat", pid)), 4096);
+    const auto stat = text ? collect::ParseProcStat(*text) : std::nullopt;
+    if (stat) job.roots.push_back({.pid = pid, .start_ticks = stat->start});
+  }
+}
+
 void NodeJobs::Report(const Followed& followed, bool last) {
   if (!followed.was_read) return;
   if (readings_.size() >= kMostReadings) {
@@ -188,11 +208,8 @@ void NodeJobs::Scan(const collect::Tick& tick) {
   for (const JobCgroups& found : discovery_.ListJobs()) {
     Followed& followed = Follow(found, tick);
     ApplyEvent(followed);
-    if (tick.mono >= followed.next_count) {
-      followed.job.tasks = CountTasks(options_.root, followed.cgroups);
-      followed.next_count = tick.mono + kCountEvery;
-    }
     if (tick.mono >= followed.next_read) Read(followed, tick);
+    if (tick.mono >= followed.next_count) LookAtProcesses(followed, tick);
     if (tick.mono >= followed.next_report) {
       Report(followed, /*last=*/false);
       const auto age = tick.mono - followed.found_at;

@@ -38,6 +38,8 @@ struct NodeJob {
   // When its Prolog ran, else when it was found, if it was not there before; else the epoch.
   base::WallTime started{};
   std::vector<std::string> gpu_uuids;  // empty: unknown
+  // Where its cgroups do not tell the cpu time or the memory: what its processes descend from.
+  std::vector<collect::TrackedWorkload::Root> roots;
   // Processes of its own, every half minute (CountTasks); 0: its ranks are dead.
   std::optional<std::size_t> tasks;
 };
@@ -93,6 +95,7 @@ class NodeJobs {
     std::uint64_t events = 0;  // how many there had been when they were last looked at
     bool present = true;
     bool was_read = false;
+    bool needs_roots = false;
     std::uint64_t need_peak = 0;
     std::uint64_t cache_peak = 0;
     std::uint64_t kernel_peak = 0;  // of all that was charged
@@ -110,6 +113,7 @@ class NodeJobs {
   void ForgetEvents(const NodeJob& job);
   const HookEvent* EventOf(const Followed& followed) const;
   void Read(Followed& followed, const collect::Tick& tick);
+  void LookAtProcesses(Followed& followed, const collect::Tick& tick);
   static evidence::Usage UsageOf(const Followed& followed, bool last);
   void Report(const Followed& followed, bool last);
 

@@ -221,6 +221,32 @@ TEST_F(NodeJobsTest, SaysWhichRunningJobsHaveNoProcess) {
   EXPECT_EQ(jobs_.jobs_without_tasks(), 1U);
 }
 
+// JobAcctGatherType=jobacct_gather/linux on v1: no cgroup tells the cpu time.
+TEST_F(NodeJobsTest, TellsWhatToFollowWhereCgroupsDoNotTellTheCpu) {
+  tree_.Write("proc/mounts", "cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0\n");
+  const std::string job = "sys/fs/cgroup/memory/slurm/uid_7/job_5/";
+  tree_.Write(job + "memory.stat", "total_rss 4096\n");
+  tree_.Write(job + "step_0/cgroup.procs", "91\n");
+  tree_.Write(job + "step_0/task_0/cgroup.procs", "92\n");
+  tree_.Write("proc/91/stat",
+              "91 (slurmstepd) S 1 91 91 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0 0\n");
+  jobs_.Scan(TickAt(0s));
+  ASSERT_EQ(jobs_.jobs().size(), 1U);
+  ASSERT_EQ(jobs_.jobs()[0].roots.size(), 1U);
+  EXPECT_EQ(jobs_.jobs()[0].roots[0].pid, 91);
+  EXPECT_EQ(jobs_.jobs()[0].roots[0].start_ticks, 4711U);
+  EXPECT_EQ(jobs_.jobs()[0].tasks, 1U);
+}
+
+TEST_F(NodeJobsTest, FollowsNoProcessesWhereCgroupsTellAll) {
+  Write("job_5", {});
+  tree_.Write(std::string(kScope) + "/job_5/step_0/slurm/cgroup.procs", "91\n");
+  tree_.Write("proc/91/stat",
+              "91 (slurmstepd) S 1 91 91 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0 0\n");
+  jobs_.Scan(TickAt(0s));
+  EXPECT_TRUE(jobs_.jobs()[0].roots.empty());
+}
+
 TEST_F(NodeJobsTest, SaysSinceWhenItIsBlind) {
   tree_.Write("proc/9/comm", "slurmstepd\n");
   tree_.Write("proc/9/cgroup", "0::/system.slice/slurmd.service\n");

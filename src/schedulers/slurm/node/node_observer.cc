@@ -12,6 +12,7 @@ collect::TrackedWorkload TrackedJob(const NodeJob& job) {
   workload.key = LocalKey(job.id);
   workload.node = job.node;
   workload.cgroups = job.cgroups;
+  workload.roots = job.roots;
   workload.uid = job.uid.value_or(0);
   workload.started = job.started;
   workload.gpu_uuids = job.gpu_uuids;
