@@ -37,8 +37,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// An event of a hook, the question to squeue and its answer are taken in three looks: with a second
-// between them a job's start or end would be known only after more than the two it may take.
+// An event of a hook, the question to squeue and its answer are taken in three looks, and a fourth
+// one of the uploader finds the record: with a second between them a job's start or end would be
+// known only after more than the two it may take.
 constexpr auto kControllerLooksEvery = 250ms;
 
 bool IsSlurm(std::string_view type) { return type == evidence::Name(evidence::SourceType::kSlurm); }
@@ -104,6 +105,8 @@ int Run(const Invocation& invocation) {
         options.capture.observe_interval, kControllerLooksEvery);
     options.capture.wake_directory =
         base::JoinPath(invocation.settings.GetString("run_dir"), schedulers::slurm::kHookDirectory);
+    options.uploader.idle =
+        std::min<std::chrono::milliseconds>(options.uploader.idle, kControllerLooksEvery);
   }
   auto owners = spool::ParseOwners(invocation.settings.GetList("spool.owners"));
   if (!owners) return Complain(owners.error(), kUsage);

@@ -11,7 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLookUpEvery = 1s;
+// The budget bounds what look-ups cost; this, how many small ones it comes to.
+constexpr auto kLookUpEvery = 500ms;
 constexpr std::size_t kMaxLookUps = 64;
 // Where each id takes a run of its own.
 constexpr std::size_t kMaxSingleLookUps = 8;
