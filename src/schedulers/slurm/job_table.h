@@ -61,7 +61,7 @@ struct TrackedRun {
   // In memory alone, told again by the first rows after a restart.
   bool followed = false;       // its files are, or were
   std::uint8_t exit_code = 0;  // of an ended one, as squeue told it
-  std::uint32_t restarts = 0;
+  std::optional<std::uint32_t> restarts;
   std::uint32_t node_count = 0;  // allocated; 0: unknown
   std::uint32_t partition = 0;
   std::vector<std::uint32_t> nodes;  // of a running one

@@ -157,7 +157,7 @@ bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::s
   evidence::ExecutionObservation whole;
   whole.key = *key;
   whole.execution.source_type = evidence::SourceType::kSlurm;
-  whole.execution.restart_count = run == nullptr ? 0 : run->restarts;
+  whole.execution.restart_count = run == nullptr ? 0 : run->restarts.value_or(0);
   whole.execution.used = *std::move(sum);
   whole.execution.updated_at = clock_.Now();
   outgoing_.Add(std::move(whole));

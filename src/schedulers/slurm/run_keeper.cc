@@ -155,6 +155,15 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
   if (!is_new) Count(run, -1);
   const RunPhase before = run.phase;
   const RunPhase phase = PhaseOf(job);
+  // slurmctld counts a requeue at once and gives the job its new submit time only when the nodes
+  // are clean: what it says of the job in between is of neither run.
+  const bool is_between =
+      run.restarts && job.execution.restart_count > *run.restarts && phase != RunPhase::kRunning;
+  if (is_between) {
+    Count(run, 1);
+    SettleWant(id.job_id, phase, tick.mono);
+    return;
+  }
   Remember(job, id, run, phase);
   run.gone_s = 0;
   run.phase = phase;
@@ -245,7 +254,7 @@ void RunKeeper::TakeAccounting(Job job, const collect::Tick& tick) {
   // Of an earlier run under the same submit time; the present one goes on.
   const bool is_earlier_run = known != nullptr && known->gone_s == 0 &&
                               known->phase != RunPhase::kEnded &&
-                              known->restarts > job.execution.restart_count;
+                              known->restarts.value_or(0) > job.execution.restart_count;
   evidence::Record record;
   record.payload = evidence::ExecutionObservation{table_.KeyOf(id), job.execution};
   const std::uint64_t hash = HashBytes(1, evidence::Encode(record));
@@ -302,7 +311,7 @@ void RunKeeper::TakeHint(const LifecycleHint& hint, const collect::Tick& tick) {
   evidence::Execution execution;
   execution.status = evidence::ExecutionStatus::kRunning;
   execution.native_state = "RUNNING";
-  execution.restart_count = run.restarts;
+  execution.restart_count = run.restarts.value_or(0);
   execution.started_at = started;
   Tell(*id, std::move(execution), tick);
 }
@@ -406,7 +415,7 @@ void RunKeeper::GuessEnd(RunId id, TrackedRun& run, const collect::Tick& tick) {
   evidence::Execution execution;
   execution.status = evidence::ExecutionStatus::kUnknown;
   execution.outcome = evidence::Outcome::kUnknown;
-  execution.restart_count = run.restarts;
+  execution.restart_count = run.restarts.value_or(0);
   execution.native_reason =
       was_requeued ? "submitted anew, end not seen" : "left the queue, end not seen";
   execution.ended_at = std::max(Time(run.ended_s), Time(run.started_s));

@@ -222,6 +222,22 @@ TEST_F(Keeping, EachRunOfARequeuedJobIsKept) {
   EXPECT_EQ(table->Find({7, kNow})->phase, RunPhase::kQueued);
 }
 
+TEST_F(Keeping, WhatIsSaidBetweenTwoRunsIsOfNeither) {
+  Row(MakeJob(7, kNow - 100, ExecutionStatus::kRunning));
+  (void)Told();
+  Job between = MakeJob(7, kNow - 100, ExecutionStatus::kQueued);
+  between.execution.restart_count = 1;  // counted already, under the old submit time
+  Row(between);
+  EXPECT_TRUE(Told().empty());
+  EXPECT_EQ(keeper->figures().running, 1U);
+  Job again = MakeJob(7, kNow, ExecutionStatus::kQueued);
+  again.execution.restart_count = 1;
+  Row(again);
+  EXPECT_EQ(Told().at(0).key.identity, "mole/7@1800000000");
+  Pass(1s);
+  EXPECT_EQ(keeper->figures().lost, 1U);
+}
+
 TEST_F(Keeping, ARecycledIdDoesNotTouchTheOldRun) {
   Row(MakeJob(7, kNow - 9000, ExecutionStatus::kSucceeded));
   (void)Told();
