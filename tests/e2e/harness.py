@@ -51,8 +51,7 @@ class Platform:
     def __init__(self, control_url=None, server_args=(), daemon_args=()):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="expanse-e2e."))
         self.control_port, self.data_port = free_port(), free_port()
-        self.control_url = f"http://127.0.0.1:{self.control_port}"
-        self.data_url = f"http://127.0.0.1:{self.data_port}"
+        self.listen_on("127.0.0.1")
         # Where the daemon and the CLI look for the control plane; a test may put a recorder between.
         self.seen_control_url = control_url or self.control_url
         self.server_args, self.daemon_args = list(server_args), list(daemon_args)
@@ -91,11 +90,17 @@ class Platform:
         if not os.environ.get("EXPANSE_KEEP"):
             shutil.rmtree(self.dir, ignore_errors=True)
 
+    def listen_on(self, address):
+        """Where the server is to be found; before it starts."""
+        self.address = address
+        self.control_url = self.seen_control_url = f"http://{address}:{self.control_port}"
+        self.data_url = f"http://{address}:{self.data_port}"
+
     def start_server(self):
         self.server = self.spawn(
             "server.log", [BIN / "expanse-server", "--state-dir", self.dir / "server",
-             "--control-listen", f"127.0.0.1:{self.control_port}",
-             "--data-listen", f"127.0.0.1:{self.data_port}",
+             "--control-listen", f"{self.address}:{self.control_port}",
+             "--data-listen", f"{self.address}:{self.data_port}",
              "--control-public-url", self.seen_control_url, *self.server_args])
         wait_until("both planes ready", 30, self.ready, 0.02)
 
