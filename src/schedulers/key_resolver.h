@@ -37,10 +37,12 @@ class KeyResolver {
     (void)at;
     return false;
   }
-  // The sampler of `host` was heard: a segment of it came.
-  virtual void OnSampler(std::string_view host, base::WallTime at) {
+  // The sampler of `host` was heard: a segment of it came. `reads_files`: it has not said that it
+  // may not read files of jobs.
+  virtual void OnSampler(std::string_view host, base::WallTime at, bool reads_files) {
     (void)host;
     (void)at;
+    (void)reads_files;
   }
   // Machines on which jobs run now, spelled like their samplers' directories. For health.
   virtual std::vector<std::string> BusyHosts() const { return {}; }

@@ -174,6 +174,7 @@ class Finder {
 
   void Enter(std::string_view directory) {
     if (directory.empty() || directory == "-" || directory.front() == '~') return;
+    if (directory.find('\0') != directory.npos) return;
     directory_ = directory.front() == '/' ? std::string(directory) : Join(directory_, directory);
     if (directory_.size() > kMaxName) directory_.clear();
   }

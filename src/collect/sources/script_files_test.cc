@@ -68,6 +68,7 @@ TEST(FindScriptFiles, IsBoundedAndEndsOnAnyBytes) {
     EXPECT_LE(Find(odd).size(), 1U) << odd;
   }
   EXPECT_EQ(Find("python " + std::string(5000, 'a') + ".py"), Files{});
+  EXPECT_EQ(Find(std::string_view("cd a\0b\npython c.py", 18)), (Files{Script("c.py")}));
   EXPECT_EQ(Find("python /usr/lib/x.py /dev/null ~/x.py . .. ./\n"), Files{});
 }
 

@@ -50,6 +50,8 @@ std::unique_ptr<schedulers::slurm::SlurmObserver> MakeSlurmObserver(const Invoca
   }
   slurm.node.root = settings.GetString("root");
   slurm.files.switches = CaptureSwitchesFrom(settings);
+  if (const std::string& prefix = settings.GetString("prefix"); !prefix.empty())
+    slurm.assign_directory = base::JoinPath(prefix, schedulers::slurm::kAssignDirectory);
   slurm.runner = SlurmRunnerOptions(invocation);
   slurm.queue_interval = settings.GetDuration("slurm.queue_interval");
   slurm.accounting_interval = settings.GetDuration("slurm.accounting_interval");

@@ -184,7 +184,10 @@ void SpoolDrain::Sort(ReadSegment segment, const collect::Tick& tick) {
     for (const std::string& what : waited_for) host.unknown[what].files.erase(passing.file);
   } else if (host.heard != tick.mono) {
     host.heard = tick.mono;
-    resolver_.OnSampler(segment.host, tick.wall);
+    const bool reads_files = std::ranges::none_of(host.rows, [](const evidence::HealthRow& row) {
+      return row.collector == "job_files" && row.reason == "no_permission";
+    });
+    resolver_.OnSampler(segment.host, tick.wall, reads_files);
   }
   if (segment.gone) {
     passing.verdict = "gone";

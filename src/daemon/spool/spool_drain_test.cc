@@ -47,7 +47,7 @@ class FakeResolver final : public schedulers::KeyResolver {
     lifecycles.push_back(fmt::format("{} on {}", seen.key.identity, host));
     return takes_lifecycles;
   }
-  void OnSampler(std::string_view host, base::WallTime) override {
+  void OnSampler(std::string_view host, base::WallTime, bool) override {
     heard.insert(std::string(host));
   }
   std::vector<std::string> BusyHosts() const override { return busy; }

@@ -64,16 +64,27 @@ base::Status SlurmObserver::Start() {
   if (!options_.run_directory.empty() && !hooks_)
     hooks_.emplace(base::JoinPath(options_.run_directory, kHookDirectory),
                    base::JoinPath(options_.state_directory, "hook-quarantine"));
-  if (!files_) {
-    EXPANSE_ASSIGN_OR_RETURN(files_, JobFiles::Start(options_.files, clock_));
-    run_files_.emplace(*files_);
-  }
+  EXPANSE_RETURN_IF_ERROR(StartFiles());
   ledger_.emplace(options_.ledger, clock_.Mono());
   if (auto state = base::ReadFile(StatePath(), kMaxState)) state_bytes_ = *std::move(state);
   // Samples that wait in the spool belong to jobs even while slurmctld does not answer.
   const std::string cluster =
       options_.cluster.empty() ? JobTable::ClusterOf(state_bytes_) : options_.cluster;
   if (!cluster.empty()) UseCluster(cluster);
+  return {};
+}
+
+base::Status SlurmObserver::StartFiles() {
+  if (run_files_) return {};
+  if (!files_) {
+    EXPANSE_ASSIGN_OR_RETURN(files_, JobFiles::Start(options_.files, clock_));
+  }
+  if (!options_.assign_directory.empty()) {
+    EXPANSE_ASSIGN_OR_RETURN(
+        board_, AssignmentBoard::Start({.directory = options_.assign_directory}, clock_));
+  }
+  router_.emplace(*files_, board_.get(), options_.files.switches, clock_);
+  run_files_.emplace(*files_, *router_, [this](std::string_view node) { return ReaderOf(node); });
   return {};
 }
 
@@ -123,6 +134,7 @@ void SlurmObserver::Observe(const collect::Tick& tick, EvidenceSink& sink) {
       next_sweep_ = tick.mono + kSweepEvery;
       keeper_->Sweep(tick);
       node_usage_.Forget(tick.wall - 1h);
+      UpdateReaders(tick.wall);
     }
     (void)outgoing_.Flush(sink, tick.wall);
   }
@@ -140,6 +152,7 @@ void SlurmObserver::Stop() {
     if (*lane) (*lane)->Stop(5s);
   }
   if (files_) files_->Stop();
+  if (board_) board_->Stop();
   claim_.reset();  // the next one may sample this host
   if (!table_ || !outgoing_.empty()) return;
   if (auto written = base::WriteFileAtomically(StatePath(), table_->Encode(), 0600); !written) {

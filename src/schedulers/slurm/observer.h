@@ -24,6 +24,8 @@
 #include "schedulers/slurm/accounting_task.h"
 #include "schedulers/slurm/commands/ledger.h"
 #include "schedulers/slurm/commands/runner.h"
+#include "schedulers/slurm/files/assignment_board.h"
+#include "schedulers/slurm/files/file_router.h"
 #include "schedulers/slurm/files/job_files.h"
 #include "schedulers/slurm/job_table.h"
 #include "schedulers/slurm/node/hook_directory.h"
@@ -48,6 +50,8 @@ struct SlurmObserverOptions {
   std::function<void()> on_claim;  // this host was claimed; on the capture thread
   NodeJobsOptions node;            // this host's own jobs
   JobFilesOptions files;
+  // <prefix>/assign: which files samplers are to follow; empty: there are none.
+  std::string assign_directory;
   SystemRunnerOptions runner;
   std::chrono::milliseconds queue_interval{30'000};
   std::chrono::milliseconds accounting_interval{60'000};
@@ -99,6 +103,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   bool IsNodeOf(std::string_view node, std::string_view host) const override;
   bool OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
                    base::WallTime at) override;
+  void OnSampler(std::string_view host, base::WallTime at, bool reads_files) override;
 
  private:
   // A report of a node about a job that the table does not know yet.
@@ -148,6 +153,9 @@ class SlurmObserver final : public Observer, public KeyResolver {
   bool TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
                  base::WallTime at);
   void TakeStrays(const collect::Tick& tick);
+  base::Status StartFiles();
+  void UpdateReaders(base::WallTime now);
+  std::string ReaderOf(std::string_view node) const;
 
   const SlurmObserverOptions options_;
   base::Clock& clock_;
@@ -169,7 +177,12 @@ class SlurmObserver final : public Observer, public KeyResolver {
   base::Status hooks_looked_;
   NodeJobs node_jobs_;
   std::unique_ptr<JobFiles> files_;
+  std::unique_ptr<AssignmentBoard> board_;  // null: no samplers
+  std::optional<FileRouter> router_;
   std::optional<RunFiles> run_files_;
+  // Samplers that may follow files, as their directories are called: when they were last heard.
+  std::map<std::string, base::WallTime, std::less<>> readers_;
+  std::map<std::string, std::string, std::less<>> reader_of_;  // those that live, by short host
   std::deque<StrayUsage> strays_;
   std::shared_ptr<QueueState> queue_state_;
   std::shared_ptr<AccountingState> accounting_state_;

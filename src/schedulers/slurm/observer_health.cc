@@ -154,6 +154,7 @@ std::vector<HealthRow> SlurmObserver::health() const {
   rows.push_back(HooksRow());
   rows.push_back(SamplersRow());
   if (files_) rows.push_back(files_->health());
+  if (board_) rows.push_back(board_->health());
 
   HealthRow jobs = JobsHealth(node_jobs_, tick.wall);
   if (jobs.status != HealthStatus::kFailed && unfound_since_ &&

@@ -1,5 +1,6 @@
 // SlurmObserver: what nodes report of jobs, here and elsewhere.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "schedulers/slurm/node/node_observer.h"
@@ -171,6 +172,37 @@ void SlurmObserver::TakeStrays(const collect::Tick& tick) {
     if (TakeUsage(stray.seen, stray.host, stray.at) || tick.wall - stray.at > kStrayFor) continue;
     strays_.push_back(std::move(stray));
   }
+}
+
+void SlurmObserver::OnSampler(std::string_view host, base::WallTime at, bool reads_files) {
+  const auto known = readers_.find(host);
+  if (!reads_files) {
+    if (known != readers_.end()) readers_.erase(known);
+  } else if (known != readers_.end()) {
+    known->second = std::max(known->second, at);
+  } else {
+    readers_.emplace(host, at);
+  }
+}
+
+// Every sampler gives a sign of life once a minute at least.
+void SlurmObserver::UpdateReaders(base::WallTime now) {
+  constexpr auto kSilent = 150s;
+  std::erase_if(readers_, [&](const auto& reader) { return now - reader.second > kSilent; });
+  reader_of_.clear();
+  std::set<std::string> live;
+  for (const auto& [host, heard] : readers_) {
+    reader_of_.emplace(ShortName(host), host);
+    live.insert(host);
+  }
+  router_->SetSamplers(std::move(live));
+}
+
+std::string SlurmObserver::ReaderOf(std::string_view node) const {
+  const auto host = hosts_.find(node);
+  const auto reader =
+      reader_of_.find(ShortName(host == hosts_.end() ? node : std::string_view(host->second)));
+  return reader == reader_of_.end() ? std::string() : reader->second;
 }
 
 }  // namespace expanse::schedulers::slurm

@@ -550,6 +550,34 @@ TEST_F(Observing, FilesOfRunningJobsAreFollowed) {
   EXPECT_EQ(Row("job_files").figures["jobs"], 1);
 }
 
+TEST_F(Observing, FilesAreLeftToALiveSamplerThatMayReadThem) {
+  options.files.switches.logs = true;
+  options.assign_directory = base::JoinPath(directory->path(), "assign");
+  Restart();
+  const std::string path = base::JoinPath(options.assign_directory, "fir07");
+  const auto pass_until = [&](auto done, bool heard, bool reads_files) {
+    for (int i = 0; i < 1000 && !done(); ++i) {
+      if (heard) observer->OnSampler("fir07", clock.Now(), reads_files);
+      Pass(1s);
+      std::this_thread::sleep_for(1ms);  // the board has a thread of its own
+    }
+    return done();
+  };
+  slurm.Submit(41);
+  slurm.Begin(41);
+  observer->OnSampler("fir07", clock.Now(), true);
+  const auto assigned = [&] {
+    const auto jobs = ParseAssignments(base::ReadFile(path).value_or(""), "fir07");
+    return jobs && jobs->size() == 1 && (*jobs)[0].job_id == 41 && (*jobs)[0].logs &&
+           !(*jobs)[0].stdout_path.empty();
+  };
+  EXPECT_TRUE(pass_until(assigned, true, true));
+  EXPECT_EQ(Row("assignments").figures["jobs"], 1);
+  // It says that it may not: the controller looks itself.
+  EXPECT_TRUE(pass_until([&] { return !base::Exists(path); }, true, false));
+  EXPECT_TRUE(pass_until([&] { return Row("job_files").figures["looks"] > 1; }, true, false));
+}
+
 TEST_F(Observing, TakesThisHostAndItsHooks) {
   options.run_directory = base::JoinPath(directory->path(), "run");
   options.version = "9.9";

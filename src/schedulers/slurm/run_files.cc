@@ -33,7 +33,9 @@ void RunFiles::Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run
   const evidence::Execution& execution = job.execution;
   const bool wants_script =
       !run.bundled && !execution.stdout_path.empty() && scripts_.size() < kMaxScripts;
+  const std::string node = execution.nodes.empty() ? std::string() : execution.nodes.front();
   JobFilesRequest request{.key = key,
+                          .job_id = id.job_id,
                           .uid = *job.uid,
                           .user = execution.user,
                           .account = execution.account,
@@ -60,29 +62,38 @@ void RunFiles::Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run
                       base::ParseInt<std::uint32_t>(execution.parent_native_id).value_or(id.job_id),
                   .state_save_location = {},
                   .may_ask = false},
-         .request = std::move(with_script)});
+         .request = std::move(with_script),
+         .node = node});
     if (request.ended) return;  // one look is all there will be: with the script
   }
-  Offer([this, request = std::move(request)] { return files_.Follow(request); });
+  Follow(std::move(request), node);
+}
+
+// Who follows it is decided when it is taken: samplers come and go.
+void RunFiles::Follow(JobFilesRequest request, std::string node) {
+  Offer([this, request = std::move(request), node = std::move(node)] {
+    return router_.Follow(request, sampler_of_(node));
+  });
 }
 
 void RunFiles::Ended(const evidence::ExecutionKey& key) {
-  Offer([this, key] { return files_.Ended(key); });
+  Offer([this, key] { return router_.Ended(key); });
 }
 
 std::optional<ScriptTask> RunFiles::NextScript() {
   if (script_out_ || scripts_.empty()) return std::nullopt;
   Wanted wanted = std::move(scripts_.front());
   scripts_.pop_front();
-  script_out_ = std::move(wanted.request);
-  return wanted.task;
+  script_out_ = std::move(wanted);
+  return script_out_->task;
 }
 
 void RunFiles::TakeScript(ScriptDone done) {
   if (!script_out_) return;
-  JobFilesRequest request = *std::exchange(script_out_, std::nullopt);
-  request.script = std::move(done.script);  // empty: what the command line names is all there is
-  Offer([this, request = std::move(request)] { return files_.Follow(request); });
+  Wanted wanted = *std::exchange(script_out_, std::nullopt);
+  // Empty: what the command line names is all there is.
+  wanted.request.script = std::move(done.script);
+  Follow(std::move(wanted.request), std::move(wanted.node));
 }
 
 void RunFiles::Pass(JobTable& table, Outgoing& outgoing) {

@@ -10,9 +10,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "evidence/records.h"
+#include "schedulers/slurm/files/file_router.h"
 #include "schedulers/slurm/files/job_files.h"
 #include "schedulers/slurm/job.h"
 #include "schedulers/slurm/job_table.h"
@@ -24,8 +27,11 @@ namespace expanse::schedulers::slurm {
 
 class RunFiles {
  public:
-  // `files` outlives it.
-  explicit RunFiles(JobFiles& files) : files_(files) {}
+  // `sampler_of`: the host whose sampler may follow the files of a job that begins on a node;
+  // empty: there is none. Both others outlive it.
+  RunFiles(JobFiles& files, FileRouter& router,
+           std::function<std::string(std::string_view node)> sampler_of)
+      : files_(files), router_(router), sampler_of_(std::move(sampler_of)) {}
 
   // A run runs or has ended: the first time, or something about it has changed.
   void Seen(RunId id, const evidence::ExecutionKey& key, TrackedRun& run, const Job& job);
@@ -50,12 +56,16 @@ class RunFiles {
   struct Wanted {
     ScriptTask task;
     JobFilesRequest request;
+    std::string node;  // that runs the batch script
   };
+  void Follow(JobFilesRequest request, std::string node);
   void Offer(std::function<bool()> request);
 
   JobFiles& files_;
+  FileRouter& router_;
+  std::function<std::string(std::string_view node)> sampler_of_;
   std::deque<Wanted> scripts_;
-  std::optional<JobFilesRequest> script_out_;  // of the script that is being read
+  std::optional<Wanted> script_out_;  // that is being read
   std::deque<std::function<bool()>> retries_;
   std::uint64_t lost_ = 0;
 };

@@ -10,7 +10,8 @@ Assignment AssignmentOf(const JobFilesRequest& request, const CaptureChoice& cho
           .uid = request.uid,
           .logs = choice.logs,
           // Only of what can be told from what was submitted: a script by its hash, a program.
-          .sources = choice.sources && !request.script_pending && !request.command.empty(),
+          .sources = choice.sources && !request.sources_taken && !request.script_pending &&
+                     !request.command.empty(),
           .ended = request.ended,
           .stdout_path = request.stdout_path,
           .stderr_path = request.stderr_path,
