@@ -85,7 +85,7 @@ class Reader {
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
       if (quote == 0 && (base::IsSpace(c) || IsEnd(c) || c == '<' || c == '>')) break;
-      if (c == quote) {
+      if (quote != 0 && c == quote) {
         quote = 0;
       } else if (quote == 0 && (c == '\'' || c == '"')) {
         quote = c;
