@@ -147,6 +147,19 @@ class SlurmFull(unittest.TestCase):
         job = self.submit(HOLD.format(size=300, wait=1), "--job-name=too-much", "--mem=100M", node="node1")
         self.assertEqual(self.captured(job)["native_state"], "OUT_OF_MEMORY")
 
+    def test_output_that_only_the_worker_sees(self):
+        """The same path on the controller is another file; it must not be taken."""
+        # Output is left to samplers that are known to live.
+        self.series(self.captured(self.submit("sleep 3", node="node2")), "memory", ["node2"], at_least=1)
+        self.lab.write("ctl", "/tmp/own-disk.out", "this is the controller's\n", owner=self.lab.user)
+        job = self.submit("echo on my own disk; echo oops >&2; sleep 4; exit 1", "--job-name=own-disk",
+                          "--output=/tmp/own-disk.out", node="node2", user=self.lab.user)
+        run = self.captured(job)
+        logs = wait_until("its output", 40, lambda: (lambda text: text if b"own disk" in text else None)(
+            self.platform.cli("logs", run["execution_id"], check=False).stdout), 1)
+        self.assertIn(b"oops", logs)
+        self.assertNotIn(b"controller's", logs)
+
     def test_batch_script_of_slurmctld(self):
         job = self.submit("# only in this script\nsleep 3", "--job-name=script", user=self.lab.user,
                           node="node1")
