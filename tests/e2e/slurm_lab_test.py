@@ -52,6 +52,21 @@ class SlurmLab(unittest.TestCase):
         self.assertEqual(cgroups_of(lab), [])
         self.assertFalse(any(pathlib.Path(os.readlink(link)) == lab.state for link in SHARED.glob("*")))
 
+    def test_nothing_is_left_of_frozen_tasks(self):
+        """slurmstepd freezes what it signals. If it dies then, its tasks do not even die of SIGKILL."""
+        lab = self.lab("frozen")
+        lab.up("--nodes", "1")
+        job = lab.submit("sleep 300")
+        lab.wait_state(job, "RUNNING")
+        wait_until("tasks are in cgroups", 10, lambda: len(cgroups_of(lab)) > 2)
+        switches = [(path / name, value) for path in cgroups_of(lab)
+                    for name, value in (("freezer.state", "FROZEN"), ("cgroup.freeze", "1")) if (path / name).exists()]
+        self.assertTrue(switches)
+        for switch, value in switches:
+            switch.write_text(value)
+        lab.down()
+        self.assert_gone(lab)
+
     def test_nothing_is_left_after_kills(self):
         lab = self.lab("one")
         lab.up("--nodes", "2")
