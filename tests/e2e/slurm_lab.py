@@ -166,9 +166,11 @@ class SlurmPlatform(Platform):
         return found
 
     def end_samplers(self):
-        for pid in self.samplers():
+        """SIGKILL; gone afterwards, also for the hooks: to them one that nobody has waited for looks alive."""
+        killed = self.samplers()
+        for pid in killed:
             os.kill(pid, signal.SIGKILL)
-        wait_until("samplers are gone", 10, lambda: not self.samplers())
+        wait_until("samplers are gone", 60, lambda: not any(os.path.exists(f"/proc/{pid}") for pid in killed))
 
     def install_hooks(self):
         """Writes the three hooks below the prefix; the lab's options that name them."""
