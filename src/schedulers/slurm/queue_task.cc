@@ -14,11 +14,12 @@ constexpr std::size_t kBatchBytes = 128U << 10;
 // Takes rows from the reader, passes on the new ones.
 class Passer {
  public:
-  Passer(QueueState& state, Mailbox& mailbox, QueueDone& done)
-      : state_(state), mailbox_(mailbox), done_(done) {}
+  // `remember`: which jobs it saw, for Saw. A listing has too many.
+  Passer(QueueState& state, Mailbox& mailbox, QueueDone& done, bool remember)
+      : state_(state), mailbox_(mailbox), done_(done), remember_(remember) {}
 
   void Take(const QueueRow& row) {
-    seen_.insert(row.job_id);
+    if (remember_) seen_.insert(row.job_id);
     const std::uint64_t stable = HashBytes(state_.hash_seed, row.stable);
     const std::uint64_t hash = HashBytes(stable, row.bytes.substr(row.stable.size()));
     if (!state_.filter.IsNew(row.job_id, hash)) return;
@@ -44,12 +45,12 @@ class Passer {
   }
 
   bool Saw(std::uint32_t job_id) const { return seen_.contains(job_id); }
-  void ForgetSeen() { seen_.clear(); }
 
  private:
   QueueState& state_;
   Mailbox& mailbox_;
   QueueDone& done_;
+  const bool remember_;
   RowBatch batch_;
   std::unordered_set<std::uint32_t> seen_;
 };
@@ -83,7 +84,7 @@ void Read(const QueueTask& task, std::span<const std::uint32_t> job_ids, Command
 
 void List(const QueueTask& task, CommandRunner& runner, QueueState& state, Mailbox& mailbox,
           QueueDone& done, std::stop_token stop) {
-  Passer passer(state, mailbox, done);
+  Passer passer(state, mailbox, done, /*remember=*/false);
   state.filter.BeginListing();
   Read(task, {}, runner, passer, done, std::move(stop));
   if (!done.status) return;
@@ -99,7 +100,7 @@ void List(const QueueTask& task, CommandRunner& runner, QueueState& state, Mailb
 
 void LookUp(const QueueTask& task, CommandRunner& runner, QueueState& state, Mailbox& mailbox,
             QueueDone& done, const std::stop_token& stop) {
-  Passer passer(state, mailbox, done);
+  Passer passer(state, mailbox, done, /*remember=*/true);
   const bool one_by_one = state.last_rows > task.many_jobs;
   const std::size_t step = one_by_one ? 1 : task.job_ids.size();
   done.runs = 0;
