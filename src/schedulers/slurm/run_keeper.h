@@ -48,6 +48,9 @@ struct LifecycleHint {
   std::optional<base::WallTime> started{};  // as Slurm says, where it does
 };
 
+// A record that sacct has not given after so many questions will not come.
+inline constexpr int kMostAccountingTries = 5;
+
 class RunKeeper {
  public:
   // Called when a run is first seen running or ended, when what squeue says of a running one
