@@ -10,7 +10,7 @@ import unittest
 
 from harness import wait_until
 from slurm_lab import SlurmPlatform
-from slurm_truth import assert_same_run, ended_rows, eventually, seconds, word
+from slurm_truth import assert_same_run, ended_rows, eventually, now, seconds, word
 
 
 class SlurmFaults(unittest.TestCase):
@@ -43,7 +43,7 @@ class SlurmFaults(unittest.TestCase):
                 found = [run for run in self.platform.runs(row["JobID"])
                          if seconds(run.get("submitted_at")) == int(row["Submit"])]
                 self.assertEqual(len(found), 1, row["JobID"])
-                assert_same_run(self, found[0], row)
+                assert_same_run(self, found[0], now(self.lab, row))
         eventually(wait, agree)
 
     # --- our side is away

@@ -8,7 +8,7 @@ import unittest
 
 from slurm_lab import SlurmPlatform
 from slurm_scenarios import SCENARIOS
-from slurm_truth import assert_same_run, code_and_signal, ended_rows, eventually, word
+from slurm_truth import assert_same_run, code_and_signal, ended_rows, eventually, now, word
 
 
 class SlurmJobs(unittest.TestCase):
@@ -83,7 +83,7 @@ class SlurmJobs(unittest.TestCase):
             runs = self.platform.runs(native)
             self.assertEqual(len(runs), len(rows))
             for run, row in zip(runs, rows):
-                assert_same_run(self, run, row)
+                assert_same_run(self, run, now(self.lab, row))
             return runs
         return eventually(25, agree)
 

@@ -13,7 +13,7 @@ import unittest
 from harness import BIN, wait_until
 from slurm_lab import SlurmPlatform
 from slurm_scenarios import PYTHON
-from slurm_truth import assert_same_run, ended_rows, eventually, seconds
+from slurm_truth import assert_same_run, ended_rows, eventually, now, seconds
 
 MIB = 1 << 20
 FAKE_TIME = pathlib.Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
@@ -48,7 +48,7 @@ class SlurmSampler(unittest.TestCase):
 
         def agree():
             run = self.platform.runs(str(job))[-1]
-            assert_same_run(self, run, row)
+            assert_same_run(self, run, now(self.lab, row))
             return run
         return eventually(wait, agree)
 

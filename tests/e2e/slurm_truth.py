@@ -50,13 +50,19 @@ def ended_rows(lab, *jobs, runs=1, wait=40):
     return wait_until(f"sacct has {runs} ended runs of {jobs}", wait, final, 0.5)
 
 
+def now(lab, row):
+    """The row as sacct has it now: what became of steps is told after the end of their job."""
+    return next(new for new in sacct(lab, row["JobID"])
+                if (new["JobID"], new["Submit"]) == (row["JobID"], row["Submit"]))
+
+
 def eventually(wait, claim):
     """What `claim()` gives once it holds; after `wait` seconds its last failure is the test's."""
     deadline = time.monotonic() + wait
     while True:
         try:
             return claim()
-        except (AssertionError, KeyError, IndexError):
+        except (AssertionError, KeyError, IndexError, StopIteration):
             if time.monotonic() > deadline:
                 raise
         time.sleep(0.5)
@@ -121,7 +127,7 @@ def code_and_signal(text):
 
 def has_started(row):
     """sacct gives a job that was cancelled while it waited the time of that as its start."""
-    return row["NodeList"] != "None assigned"
+    return word(row["State"]) != "CANCELLED" or row["NodeList"] != "None assigned"
 
 
 def assert_same_run(test, execution, row):
