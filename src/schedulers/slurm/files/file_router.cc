@@ -53,8 +53,10 @@ bool FileRouter::MayAssign(const JobFilesRequest& request, const std::string& ho
 bool FileRouter::Follow(JobFilesRequest request, const std::string& host) {
   const auto known = assigned_.find(request.key.identity);
   const bool assigned = known != assigned_.end();
-  if (!assigned && !MayAssign(request, host)) return files_.Follow(std::move(request));
-
+  if (!assigned && !MayAssign(request, host)) {
+    Remember(request, host);
+    return files_.Follow(std::move(request));
+  }
   JobFilesRequest here = request;
   here.logs = false;
   if (!files_.Follow(std::move(here))) return false;
@@ -66,6 +68,7 @@ bool FileRouter::Follow(JobFilesRequest request, const std::string& host) {
     if (!board_->Set(host, AssignmentOf(request, choice))) return FollowHere(std::move(request));
     const std::string identity = request.key.identity;
     assigned_.emplace(identity, Assigned{host, std::move(request), clock_.Mono() + kKeepEnded});
+    young_.erase(identity);
     return true;
   }
   const bool ended_before = known->second.request.ended;
@@ -75,8 +78,39 @@ bool FileRouter::Follow(JobFilesRequest request, const std::string& host) {
   return true;
 }
 
+void FileRouter::Remember(const JobFilesRequest& request, const std::string& host) {
+  if (board_ == nullptr || request.job_id == 0 || request.uid == 0 || host.empty()) return;
+  JobFilesRequest known = request;
+  known.script = {};
+  if (!request.script.empty()) known.script_sha256 = base::Sha256Hex(request.script);
+  const auto found = young_.find(request.key.identity);
+  if (found != young_.end()) {
+    Add(found->second.request, known);
+  } else if (young_.size() < kMaxYoung) {
+    young_.emplace(request.key.identity, Young{host, std::move(known), clock_.Mono() + kYoungFor});
+  }
+}
+
+void FileRouter::HandOver() {
+  const base::MonoTime now = clock_.Mono();
+  std::erase_if(young_, [now](const auto& entry) { return now >= entry.second.drop_at; });
+  for (auto entry = young_.begin(); entry != young_.end();) {
+    const auto next = std::next(entry);  // Follow takes the entry out
+    const Young& job = entry->second;
+    if (samplers_.contains(job.host)) {
+      JobFilesRequest request = job.request;
+      // Of a job that is over, everything but its output was looked at here.
+      request.sources_taken = request.sources_taken || request.ended;
+      (void)Follow(std::move(request), std::string(job.host));
+    }
+    entry = next;
+  }
+}
+
 bool FileRouter::Ended(const evidence::ExecutionKey& key) {
   if (!files_.Ended(key)) return false;
+  if (const auto young = young_.find(key.identity); young != young_.end())
+    young->second.request.ended = true;
   const auto found = assigned_.find(key.identity);
   if (found == assigned_.end() || found->second.request.ended) return true;
   JobFilesRequest& request = found->second.request;
@@ -109,6 +143,7 @@ void FileRouter::SetSamplers(std::set<std::string> hosts) {
   samplers_ = std::move(hosts);
   if (board_ == nullptr) return;
   DropEnded();
+  HandOver();
   for (auto entry = assigned_.begin(); entry != assigned_.end();) {
     const Assigned& job = entry->second;
     // Where it is not taken it stays, and is offered again with the next call.

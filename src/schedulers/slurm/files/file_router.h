@@ -27,7 +27,9 @@ class FileRouter {
   [[nodiscard]] bool Ended(const evidence::ExecutionKey& key);
 
   // Hosts whose samplers live and may read users' files. Jobs of a host that is no longer among
-  // them are followed here from now on. To be called from time to time, changed or not.
+  // them are followed here from now on; young ones of a host that is new among them are left to its
+  // sampler, which the first job's own Prolog may have started. To be called from time to time,
+  // changed or not.
   void SetSamplers(std::set<std::string> hosts);
 
   std::size_t assigned() const { return assigned_.size(); }
@@ -38,12 +40,22 @@ class FileRouter {
     JobFilesRequest request;   // without the script's text
     base::MonoTime drop_at{};  // if it has ended
   };
+  // Followed here, young: a sampler may still appear on its host.
+  struct Young {
+    std::string host;
+    JobFilesRequest request;  // without the script's text
+    base::MonoTime drop_at{};
+  };
+  void Remember(const JobFilesRequest& request, const std::string& host);
+  void HandOver();
   bool MayAssign(const JobFilesRequest& request, const std::string& host) const;
   bool FollowHere(JobFilesRequest request);
   void DropEnded();
 
   // How long an ended job stays in the file: its sampler looks every few seconds.
   static constexpr std::chrono::minutes kKeepEnded{3};
+  static constexpr std::chrono::minutes kYoungFor{5};
+  static constexpr std::size_t kMaxYoung = 20'000;
 
   JobFiles& files_;
   AssignmentBoard* const board_;
@@ -51,6 +63,7 @@ class FileRouter {
   base::Clock& clock_;
   std::set<std::string> samplers_;
   std::map<std::string, Assigned> assigned_;  // by identity
+  std::map<std::string, Young> young_;        // likewise
 };
 
 }  // namespace expanse::schedulers::slurm

@@ -129,6 +129,26 @@ TEST_F(FileRouterTest, TakesOverWhenTheSamplerIsGone) {
   EXPECT_EQ(bundles_, 2);  // one each, although both were followed twice
 }
 
+// The first job of a node: its own Prolog starts the sampler, and the job may be over before the
+// sampler is heard of.
+TEST_F(FileRouterTest, LeavesYoungJobsToASamplerThatAppears) {
+  router_->SetSamplers({});
+  ASSERT_TRUE(router_->Follow(Job(1), "cn1"));
+  ASSERT_TRUE(router_->Follow(Job(2), "cn1"));
+  ASSERT_TRUE(router_->Follow(Job(3), "cn2"));
+  ASSERT_TRUE(router_->Ended(Key(2)));
+  router_->SetSamplers({"cn1"});
+  EXPECT_EQ(router_->assigned(), 2U);
+  ASSERT_TRUE(Await([&] { return Assigned("cn1", 1) && Assigned("cn1", 2); }));
+  EXPECT_TRUE(Assigned("cn1", 1)->logs);
+  EXPECT_FALSE(Assigned("cn1", 1)->ended);
+  EXPECT_TRUE(Assigned("cn1", 2)->ended);
+  clock_.Advance(10min);  // nothing is remembered for ever
+  router_->SetSamplers({"cn1", "cn2"});
+  EXPECT_FALSE(Assigned("cn2", 3));
+  EXPECT_EQ(router_->assigned(), 1U) << "the ended one is cleaned up, the third is not young";
+}
+
 TEST_F(FileRouterTest, TellsTheSamplerWhatIsOff) {
   router_->SetSamplers({"cn1"});
   JobFilesRequest job = Job(1);
