@@ -83,17 +83,32 @@ printf '%s\0' 'expanse-hook 1' "$kind" \
 
 // setsid returns only after the new session exists: Slurm kills what is left of a Prolog's process
 // group when it ends. The program is started by a process of that session, in the background: it
-// lies on the shared file system, and one that hangs must not hold the job.
+// lies on the shared file system, and one that hangs must not hold the job. Nor may it be joined by
+// another one with each job that begins or ends: who was started last is noted with the time that
+// it began (fields 1 and 22 of /proc/PID/stat), so that its pid is taken for nobody else's.
 constexpr std::string_view kStartSampler = R"sh(
 sampler_is_alive() {
   [ -f "$hooks/sampler" ] || return
   read -r pid running role <"$hooks/sampler"
-  [ "$running" = "$version" ] || return
+  [ "$running" = "$version" ] || [ "$role" = controller ] || return
   case $pid in '' | *[!0-9]*) return 1 ;; esac
   read -r name <"/proc/$pid/comm" && [ "$name" = expanse-daemon ]
 }
-sampler_is_alive ||
-  setsid sh -c 'cd / && env -i PATH="$PATH" "$0" "$@" &' "$prefix/bin/expanse-daemon" \
+sampler_is_starting() {
+  [ -f "$run/starting" ] || return
+  read -r pid began starting <"$run/starting"
+  [ "$starting" = "$version" ] || return
+  case $pid in '' | *[!0-9]*) return 1 ;; esac
+  read -r stat <"/proc/$pid/stat" || return
+  set -- ${stat##*) }
+  [ $# -ge 20 ] && shift 19 && [ "$1" = "$began" ]
+}
+sampler_is_alive || sampler_is_starting ||
+  setsid sh -c 'cd / || exit
+    version=$1 && shift
+    env -i PATH="$PATH" "$@" &
+    pid=$! && read -r stat <"/proc/$pid/stat" && set -- ${stat##*) } && shift 19 &&
+      echo "$pid $1 $version" >"$0"' "$run/starting" "$version" "$prefix/bin/expanse-daemon" \
     sampler --prefix "$prefix" --run-dir "$run" ${owner:+--user "$owner"}
 )sh";
 

@@ -218,6 +218,8 @@ TEST_P(HookScriptRun, StartsNothingWhileASamplerOfItsVersionIsAlive) {
   Mark(std::to_string(alive.pid()) + " 1.2.3 sampler\n");
   Prolog();
   EXPECT_EQ(Events().size(), 1U);
+  Mark(std::to_string(alive.pid()) + " 1.2.2 controller\n");
+  Prolog();
   // Of another version, of another program, or none: each of them starts one.
   Mark(std::to_string(alive.pid()) + " 1.2.2 sampler\n");
   Prolog();
@@ -255,6 +257,26 @@ TEST_P(HookScriptRun, DoesNotWaitForASamplerThatHangs) {
   Prolog();
   EXPECT_LT(clock_.Mono() - before, 10s);
   EXPECT_EQ(Started(1), "x\n");
+  // Nor does each further job leave one more process there.
+  for (int i = 0; i < 3; ++i) Prolog();
+  (void)clock_.WaitFor(std::stop_token(), 200ms);
+  EXPECT_EQ(Started(1), "x\n");
+  // One of another version is no reason to start none.
+  options_.version = "1.2.4";
+  Prolog();
+  EXPECT_EQ(Started(2), "x\nx\n");
+}
+
+TEST_P(HookScriptRun, APidOfAStartThatWasUsedAgainKeepsNoSamplerAway) {
+  const NamedProcess other("expanse-daemon");
+  ASSERT_TRUE(base::MakeDirectories(Hooks(), 0700));
+  const std::string note = base::JoinPath(options_.run_directory, "starting");
+  for (const std::string& began : {std::string("1"), std::string()}) {
+    ASSERT_TRUE(base::WriteFileAtomically(
+        note, std::to_string(other.pid()) + ' ' + began + " 1.2.3\n", 0644));
+    Prolog();
+  }
+  EXPECT_EQ(std::ranges::count(Started(2), '\n'), 2);
 }
 
 TEST_P(HookScriptRun, SucceedsWhateverIsWrong) {

@@ -42,10 +42,23 @@ printf '%s\0' 'expanse-hook 1' "$kind" \
 sampler_is_alive() {
   [ -f "$hooks/sampler" ] || return
   read -r pid running role <"$hooks/sampler"
-  [ "$running" = "$version" ] || return
+  [ "$running" = "$version" ] || [ "$role" = controller ] || return
   case $pid in '' | *[!0-9]*) return 1 ;; esac
   read -r name <"/proc/$pid/comm" && [ "$name" = expanse-daemon ]
 }
-sampler_is_alive ||
-  setsid sh -c 'cd / && env -i PATH="$PATH" "$0" "$@" &' "$prefix/bin/expanse-daemon" \
+sampler_is_starting() {
+  [ -f "$run/starting" ] || return
+  read -r pid began starting <"$run/starting"
+  [ "$starting" = "$version" ] || return
+  case $pid in '' | *[!0-9]*) return 1 ;; esac
+  read -r stat <"/proc/$pid/stat" || return
+  set -- ${stat##*) }
+  [ $# -ge 20 ] && shift 19 && [ "$1" = "$began" ]
+}
+sampler_is_alive || sampler_is_starting ||
+  setsid sh -c 'cd / || exit
+    version=$1 && shift
+    env -i PATH="$PATH" "$@" &
+    pid=$! && read -r stat <"/proc/$pid/stat" && set -- ${stat##*) } && shift 19 &&
+      echo "$pid $1 $version" >"$0"' "$run/starting" "$version" "$prefix/bin/expanse-daemon" \
     sampler --prefix "$prefix" --run-dir "$run" ${owner:+--user "$owner"}
