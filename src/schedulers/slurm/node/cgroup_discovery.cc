@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <deque>
@@ -98,6 +99,13 @@ std::string CgroupDiscovery::OnHost(std::string_view path) const {
   return base::JoinPath(root_, path);
 }
 
+// Users may make cgroups below those that were given to them, of any name.
+bool CgroupDiscovery::IsTrusted(const std::string& path) const {
+  struct stat info{};
+  return ::stat(OnHost(path).c_str(), &info) == 0 &&
+         (info.st_uid == 0 || info.st_uid == ::geteuid());
+}
+
 void CgroupDiscovery::AddRoot(const std::string& mount, std::string_view relative) {
   Root root{.path = relative.empty() ? mount : base::JoinPath(mount, relative), .node = ""};
   root.node = NodeOfRoot(std::string_view(root.path).substr(root.path.rfind('/') + 1));
@@ -105,7 +113,8 @@ void CgroupDiscovery::AddRoot(const std::string& mount, std::string_view relativ
     figures_.complete = false;
     return;
   }
-  if (std::ranges::find(roots_, root) == roots_.end()) roots_.push_back(std::move(root));
+  if (std::ranges::find(roots_, root) == roots_.end() && IsTrusted(root.path))
+    roots_.push_back(std::move(root));
 }
 
 // Breadth first, so that what is near the mount is found whatever else there is.
@@ -142,7 +151,7 @@ void CgroupDiscovery::AskStepds() {
     if (!base::IsDigit(name.front()) || ++seen > kMostProcesses) continue;
     const std::string process = OnHost("/proc/" + name);
     const auto comm = base::ReadFile(process + "/comm", 64);
-    if (!comm || base::Trim(*comm) != kStepd) continue;
+    if (!comm || base::Trim(*comm) != kStepd || !IsTrusted("/proc/" + name)) continue;
     const auto text = base::ReadFile(process + "/cgroup", 64U << 10);
     if (!text) continue;
     // One that waits for its first step is in no job's; its home has the name of a root.

@@ -6,7 +6,8 @@
 //   v2  <mount>/…/[<node>_]slurmstepd.scope/{job_N,sXXXXXXXXXXXXX}
 //
 // Directories that hold jobs ("roots") are found by name near the mounts, and wherever a running
-// slurmstepd says its cgroup is. Sources: Slurm's cgroups.html and cgroup_v2.html, its cgroup/v1
+// slurmstepd says its cgroup is, if they are root's: a user who may make cgroups must not make up
+// jobs. Sources: Slurm's cgroups.html and cgroup_v2.html, its cgroup/v1
 // and cgroup/v2 plugins, and the reports of collectors that lost their jobs when a path changed.
 #pragma once
 
@@ -87,6 +88,7 @@ class CgroupDiscovery {
     std::string node;
     bool operator==(const Root&) const = default;
   };
+  bool IsTrusted(const std::string& path) const;
   void AddRoot(const std::string& mount, std::string_view relative);
   void SearchBelow(const std::string& mount);
   void AskStepds();

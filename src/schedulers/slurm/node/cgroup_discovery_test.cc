@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "collect/fake_tree_testing.h"
 
@@ -44,6 +45,27 @@ class CgroupDiscoveryTest : public testing::Test {
   collect::FakeTree tree_;
   CgroupDiscovery discovery_{tree_.root()};
 };
+
+// A user's own service manager has cgroups that the user may fill with any.
+TEST_F(CgroupDiscoveryTest, UsersCannotMakeUpJobs) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  Mounts(kV2Mounts);
+  Procs(std::string(kScope) + "job_5");
+  const std::string theirs = "sys/fs/cgroup/machine.slice/theirs";
+  Procs(theirs + "/slurmstepd.scope/job_6");
+  Procs("sys/fs/cgroup/user.slice/u/slurmstepd.scope/job_7");
+  Procs("sys/fs/cgroup/user.slice/v/slurmstepd.scope/job_8");
+  Stepd(70, "0::/user.slice/u/slurmstepd.scope/job_7\n");
+  Stepd(80, "0::/user.slice/v/slurmstepd.scope/job_8\n");
+  const auto give_away = [this](const std::string& path) {
+    ASSERT_EQ(::chown((tree_.root() + "/" + path).c_str(), 65534, 65534), 0) << path;
+  };
+  give_away(theirs + "/slurmstepd.scope");
+  give_away("sys/fs/cgroup/user.slice/u/slurmstepd.scope");
+  give_away("proc/80");  // a process may take any name
+  EXPECT_EQ(Jobs(), (List{"/job:5 /sys/fs/cgroup/system.slice/slurmstepd.scope/job_5"}));
+  EXPECT_EQ(discovery_.figures().stepds, 1U);
+}
 
 TEST(JobPath, KnowsJobsByIdAndBySluid) {
   EXPECT_EQ(JobOfDirectory("job_41982"), (LocalJob{.job_id = 41982}));
