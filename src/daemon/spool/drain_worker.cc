@@ -112,7 +112,10 @@ base::Status DrainWorker::LookAt() {
   if (!reader_.is_open() || reader_.IsStale()) {
     looked_at_ = {};
     // Never later: a spool that vanished has to come back, not be made anew below its mount point.
-    if (look_ == 1 && options_.make_spool) (void)::mkdir(options_.reader.spool.c_str(), 0755);
+    const std::string& spool = options_.reader.spool;
+    // Samplers may have another user; our umask is not meant for them.
+    if (look_ == 1 && options_.make_spool && ::mkdir(spool.c_str(), 0755) == 0)
+      (void)::chmod(spool.c_str(), 0755);
     EXPANSE_RETURN_IF_ERROR(reader_.Open());
     sees_at_once_ = reader_.SeesAtOnce();
     next_server_skew_ = {};

@@ -41,10 +41,17 @@ bool MayReplace(const NodeMarker& present, const NodeClaimOptions& options) {
   return options.role == NodeRole::kController || present.version != options.version;
 }
 
+// The tasks of all users look into it, whatever our umask is.
+void MakeForAll(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) == 0) ::chmod(path.c_str(), 0755);
+}
+
 base::Status MakeRunDirectories(const std::string& run_directory) {
-  EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(run_directory, 0755));
+  const std::string above = run_directory.substr(0, run_directory.rfind('/'));
+  if (!above.empty()) EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(above, 0755));
+  MakeForAll(run_directory);
   // Where only root may make it, a hook does.
-  ::mkdir(base::JoinPath(run_directory, kAgentDirectory).c_str(), 0755);
+  MakeForAll(base::JoinPath(run_directory, kAgentDirectory));
   const std::string hooks = base::JoinPath(run_directory, kHookDirectory);
   if (::mkdir(hooks.c_str(), 0700) == 0 || errno == EEXIST) return {};
   return base::FailErrno(errno, "mkdir " + hooks);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,12 @@ class NodeClaimTest : public testing::Test {
     return claim ? "" : claim.error().reason;
   }
 
+  mode_t Mode(const std::string& name) const {
+    struct stat info{};
+    EXPECT_EQ(::stat(base::JoinPath(run_, name).c_str(), &info), 0) << name;
+    return info.st_mode & 0777;
+  }
+
   base::SystemClock clock_;
   base::TempDir temp_ = *base::TempDir::Create("claim");
   const std::string run_ = base::JoinPath(temp_.path(), "run/expanse");
@@ -68,6 +75,17 @@ TEST(NodeMarker, IsThreeWords) {
                            "-5 0.1.0 sampler", "x 0.1.0 sampler", "1234 0.1.0 sampler x"}) {
     EXPECT_FALSE(ParseMarker(junk)) << junk;
   }
+}
+
+// The TaskProlog runs as the job's user, and services have a umask of 0077.
+TEST_F(NodeClaimTest, TasksOfAllUsersSeeTheAgentsDirectory) {
+  const mode_t before = ::umask(0077);
+  const auto claim = NodeClaim::Take(Options(NodeRole::kController), clock_);
+  ::umask(before);
+  ASSERT_TRUE(claim);
+  EXPECT_EQ(Mode(""), 0755U);
+  EXPECT_EQ(Mode("agent"), 0755U);
+  EXPECT_EQ(Mode("hooks"), 0700U);
 }
 
 TEST_F(NodeClaimTest, MarksTheNodeWhileItLasts) {
