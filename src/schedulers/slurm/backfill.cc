@@ -193,6 +193,7 @@ void Backfill::Take(Job run) {
   if (!emitted_) return;
   const auto key = KeyOf(run);
   if (!key) return;
+  RedactTexts(run.execution);
   batch_.emplace_back(evidence::ExecutionObservation{*key, std::move(run.execution)});
   if (batch_.size() >= options_.batch) emitted_ = EmitBatch();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "base/text.h"
+#include "collect/logs/redact.h"
 
 namespace expanse::schedulers::slurm {
 namespace {
@@ -40,6 +41,19 @@ std::optional<RunIdentity> ParseIdentity(std::string_view identity) {
   return RunIdentity{.cluster = std::string(identity.substr(0, slash)),
                      .job_id = *job_id,
                      .submitted = base::WallTime(std::chrono::seconds(*seconds))};
+}
+
+void RedactTexts(evidence::Execution& execution) {
+  const auto redact = [](std::string& text) {
+    if (!text.empty()) text = collect::Redact(text).text;
+  };
+  for (std::string& word : execution.command) redact(word);
+  for (std::string* text : {&execution.name, &execution.comment, &execution.working_directory,
+                            &execution.stdout_path, &execution.stderr_path}) {
+    redact(*text);
+  }
+  const auto admin_comment = execution.labels.find(std::string(kLabelAdminComment));
+  if (admin_comment != execution.labels.end()) redact(admin_comment->second);
 }
 
 }  // namespace expanse::schedulers::slurm

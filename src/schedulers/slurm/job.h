@@ -49,6 +49,10 @@ std::optional<evidence::ExecutionKey> KeyOf(const Job& job);
 evidence::ExecutionKey MakeKey(std::string_view cluster, std::uint32_t job_id,
                                base::WallTime submitted);
 
+// Takes secrets out of what a user may have written into a job: its command line, comment, name and
+// the paths of its output. For what leaves this host; paths that are to be opened stay as they are.
+void RedactTexts(evidence::Execution& execution);
+
 // What such a key says. Nothing for text that MakeKey does not write.
 struct RunIdentity {
   std::string cluster;

@@ -58,5 +58,26 @@ TEST(SlurmJobKey, OthersAreRefused) {
   }
 }
 
+TEST(SlurmJobTexts, LeaveWithoutSecrets) {
+  const std::string secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567";
+  evidence::Execution execution;
+  execution.command = {"/home/mara/train.sh --epochs 3 --token " + secret};
+  execution.comment = "expanse=nologs api_key=" + secret;
+  execution.name = "train-" + secret;
+  execution.stdout_path = "/home/mara/out-" + secret + ".log";
+  execution.labels[std::string(kLabelAdminComment)] = "password=" + secret;
+  execution.stderr_path = "/home/mara/err.log";
+  RedactTexts(execution);
+  for (const std::string* text :
+       {&execution.command[0], &execution.comment, &execution.name, &execution.stdout_path,
+        &execution.labels[std::string(kLabelAdminComment)]}) {
+    EXPECT_EQ(text->find(secret), std::string::npos) << *text;
+    EXPECT_NE(text->find("[redacted]"), std::string::npos) << *text;
+  }
+  EXPECT_TRUE(execution.command[0].starts_with("/home/mara/train.sh --epochs 3"));
+  EXPECT_TRUE(execution.comment.starts_with("expanse=nologs"));
+  EXPECT_EQ(execution.stderr_path, "/home/mara/err.log");
+}
+
 }  // namespace
 }  // namespace expanse::schedulers::slurm
