@@ -64,7 +64,7 @@ struct TrackedRun {
   std::optional<std::uint32_t> restarts;
   std::uint32_t node_count = 0;  // allocated; 0: unknown
   std::uint32_t partition = 0;
-  std::vector<std::uint32_t> nodes;  // of a running one
+  std::vector<std::uint32_t> nodes;  // of one that has started
   std::unique_ptr<WaitingDetail> waiting;
 };
 
