@@ -1,4 +1,5 @@
 // `expanse-daemon sampler`: samples this node for the controller, until a signal.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -33,10 +34,18 @@ namespace {
 
 namespace slurm = schedulers::slurm;
 
+// Where memory is short the kernel is to end us before it ends a job. slurmd, whose child we may
+// be, can be protected from that, and its children with it.
+void OfferToBeEndedFirst() {
+  const base::UniqueFd file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (file.valid()) (void)base::WriteFd(file.get(), "200\n");
+}
+
 // A hook that starts us is root's, and may have been run in the job's cgroup.
 base::Status SettleDown(const std::string& user, bool reads_as_users) {
   ::setsid();
   (void)::setpriority(PRIO_PROCESS, 0, 5);
+  OfferToBeEndedFirst();
   if (auto left = slurm::LeaveJobCgroups("/", ::getpid()); !left) {
     base::LogWarn("sampler.job_cgroup", {{"message", left.error().message}});
   }
