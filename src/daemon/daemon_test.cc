@@ -100,8 +100,8 @@ class FakeScheduler final : public schedulers::Observer, public schedulers::KeyR
   std::vector<evidence::HealthRow> health() const override { return {}; }
   void Stop() override {}
   KeyResolver* key_resolver() override { return this; }
-  std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
-                                                base::WallTime) override {
+  std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local, base::WallTime,
+                                                std::string_view) override {
     return evidence::ExecutionKey{.source_type = evidence::SourceType::kSlurm,
                                   .identity = "lab/" + local.identity};
   }

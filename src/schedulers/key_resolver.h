@@ -14,15 +14,19 @@
 
 namespace expanse::schedulers {
 
+class EvidenceSink;
+
 // Implemented by the observer of a scheduler with samplers. Not thread-safe: asked on the thread
 // that calls Observe, thousands of times in a step, so answers come from memory.
 class KeyResolver {
  public:
   virtual ~KeyResolver() = default;
-  // The run that `local` meant at `at` (the controller's clock). Ids are recycled and requeued, so
-  // the time counts. Nothing: not known yet; asked again about every second for some minutes.
+  // The run that `local` meant at `at` (the controller's clock) on `host`. Ids are recycled and
+  // requeued, so the time counts. Nothing: not known yet, or it never ran there: a machine may tell
+  // of its own jobs only. Asked again about every second for some minutes.
   virtual std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
-                                                        base::WallTime at) = 0;
+                                                        base::WallTime at,
+                                                        std::string_view host) = 0;
   // Whether the scheduler has a node `node` on the machine `host`: several slurmd may share one
   // host. A sampler may name no other node than its own host where this is not so.
   virtual bool IsNodeOf(std::string_view node, std::string_view host) const { return node == host; }
@@ -37,6 +41,13 @@ class KeyResolver {
     (void)at;
     return false;
   }
+  // What became of the records that OnLifecycle took goes to `sink`. True when all of it is there:
+  // only then may what they came from be deleted. Called once for many of them.
+  virtual bool FlushReports(EvidenceSink& sink, base::WallTime at) {
+    (void)sink;
+    (void)at;
+    return true;
+  }
   // The sampler of `host` was heard: a segment of it came. `reads_files`: it has not said that it
   // may not read files of jobs.
   virtual void OnSampler(std::string_view host, base::WallTime at, bool reads_files) {
@@ -44,7 +55,8 @@ class KeyResolver {
     (void)at;
     (void)reads_files;
   }
-  // Machines on which jobs run now, spelled like their samplers' directories. For health.
+  // Machines on which jobs have run for a while, spelled like their samplers' directories. For
+  // health.
   virtual std::vector<std::string> BusyHosts() const { return {}; }
 };
 

@@ -16,6 +16,8 @@ constexpr std::size_t kMaxStateBytes = 64U << 20;
 constexpr std::string_view kNodePrefix = "node:";
 // Further ahead than the data plane takes, after correction.
 constexpr auto kMaxAhead = 24h;
+constexpr std::size_t kSmallestSlice = 32;
+constexpr std::size_t kLargestSlice = 16'384;
 
 bool IsTooFarAhead(const evidence::Record& record, base::WallTime now) {
   const base::WallTime latest = now + kMaxAhead;
@@ -99,12 +101,12 @@ void SpoolDrain::Step(const collect::Tick& tick) {
     AskForParked(tick);
   }
   const base::MonoTime until = clock_.Mono() + options_.step_budget;
-  bool going = Send();
+  bool going = Send(until);
   while (going && clock_.Mono() < until) {
     std::vector<ReadSegment> segments = std::exchange(backlog_, {});
     if (segments.empty()) segments = worker_->Take(options_.batch_bytes);
     if (segments.empty()) break;
-    going = Prepare(std::move(segments), tick) && Send();
+    going = Prepare(std::move(segments), tick, until) && Send(until);
   }
   const DrainWorkerFigures worker = worker_->figures();
   std::uint64_t quarantined = 0;
@@ -145,8 +147,10 @@ bool SpoolDrain::Admit(ReadSegment* segment, std::set<std::string>* corrected,
   return true;
 }
 
-// Sorts segments into batch_. False: not now, for the corrections are not on disk.
-bool SpoolDrain::Prepare(std::vector<ReadSegment> segments, const collect::Tick& tick) {
+// Sorts segments into batch_, one at least and as many as there is time for. False: not now, for
+// the corrections are not on disk.
+bool SpoolDrain::Prepare(std::vector<ReadSegment> segments, const collect::Tick& tick,
+                         base::MonoTime until) {
   std::set<std::string> corrected;
   std::set<std::string> later;  // hosts whose further segments have to wait for the next batch
   bool state_changed = false;
@@ -164,7 +168,13 @@ bool SpoolDrain::Prepare(std::vector<ReadSegment> segments, const collect::Tick&
       return false;
     }
   }
-  for (ReadSegment& segment : admitted) Sort(std::move(segment), tick);
+  auto next = admitted.begin();
+  do {
+    if (next == admitted.end()) break;
+    Sort(std::move(*next++), tick);
+  } while (clock_.Mono() < until);
+  backlog_.insert(backlog_.begin(), std::make_move_iterator(next),
+                  std::make_move_iterator(admitted.end()));
   return true;
 }
 
@@ -211,15 +221,20 @@ void SpoolDrain::Sort(ReadSegment segment, const collect::Tick& tick) {
   for (evidence::Record& record : segment.evidence.records) {
     CorrectTimes(correction, &record);
     NameNode(segment.host, &record.payload);
+    bool waited_for_node = false;
     if (segment.again) {
       // Of a segment that waited only what it waited for is left.
       const evidence::ExecutionKey* key = KeyOf(record.payload);
-      bool held = key != nullptr && waited_for.contains(key->identity);
-      for (std::string_view node : NodesOf(record.payload))
-        held = held || waited_for.contains(std::string(kNodePrefix).append(node));
-      if (!held) continue;
+      const bool waited_for_job = key != nullptr && waited_for.contains(key->identity);
+      for (std::string_view node : NodesOf(record.payload)) {
+        waited_for_node =
+            waited_for_node || waited_for.contains(std::string(kNodePrefix).append(node));
+      }
+      if (!waited_for_job && !waited_for_node) continue;
     }
-    if (FateOf(&record, segment.again, &host, tick, &passing) == Fate::kSend)
+    // What waited for its node has not been offered to the resolver yet.
+    const bool offered = segment.again && !waited_for_node;
+    if (FateOf(&record, offered, &host, tick, &passing) == Fate::kSend)
       batch_.records.push_back(std::move(record));
   }
   passing.end = batch_.records.size();
@@ -227,7 +242,7 @@ void SpoolDrain::Sort(ReadSegment segment, const collect::Tick& tick) {
   batch_.passing.push_back(std::move(passing));
 }
 
-SpoolDrain::Fate SpoolDrain::FateOf(evidence::Record* record, bool again, Host* host,
+SpoolDrain::Fate SpoolDrain::FateOf(evidence::Record* record, bool offered, Host* host,
                                     const collect::Tick& tick, Passing* passing) {
   if (IsTooFarAhead(*record, tick.wall)) {
     passing->verdict = "spool.clock";
@@ -241,14 +256,17 @@ SpoolDrain::Fate SpoolDrain::FateOf(evidence::Record* record, bool again, Host* 
   evidence::ExecutionKey* key = KeyOf(record->payload);
   if (key == nullptr) return Fate::kSend;
   const auto* seen = std::get_if<evidence::ExecutionObservation>(&record->payload);
-  if (seen != nullptr && !again && resolver_.OnLifecycle(*seen, passing->host, at))
+  if (seen != nullptr && !offered && resolver_.OnLifecycle(*seen, passing->host, at)) {
+    batch_.told = true;
     return Fate::kTaken;
+  }
   // Earlier records of the job go first; samples have an order of their own.
   const auto unknown = host->unknown.find(key->identity);
   const bool earlier_wait = unknown != host->unknown.end() && !unknown->second.files.empty() &&
                             *unknown->second.files.begin() < passing->file;
   const bool samples = std::holds_alternative<evidence::SampleBatch>(record->payload);
-  auto resolved = earlier_wait && !samples ? std::nullopt : resolver_.Resolve(*key, at);
+  auto resolved =
+      earlier_wait && !samples ? std::nullopt : resolver_.Resolve(*key, at, passing->host);
   if (!resolved) return Hold(key->identity, at, host, tick, passing);
   if (unknown != host->unknown.end() && unknown->second.files.empty()) host->unknown.erase(unknown);
   *key = *std::move(resolved);
@@ -257,6 +275,12 @@ SpoolDrain::Fate SpoolDrain::FateOf(evidence::Record* record, bool again, Host* 
 
 SpoolDrain::Fate SpoolDrain::Hold(const std::string& what, base::WallTime at, Host* host,
                                   const collect::Tick& tick, Passing* passing) {
+  // Whoever names ever new jobs must not fill the controller's memory.
+  if (host->waits + passing->waits_for.size() >= options_.waits_per_host) {
+    ++figures_.unknown;
+    passing->verdict = "spool.unknown_job";
+    return Fate::kDrop;
+  }
   Unknown& unknown =
       host->unknown.try_emplace(what, Unknown{.since = tick.mono, .at = at}).first->second;
   unknown.last_seen = tick.mono;
@@ -272,10 +296,26 @@ SpoolDrain::Fate SpoolDrain::Hold(const std::string& what, base::WallTime at, Ho
   return Fate::kDrop;
 }
 
+// A slice is to take an eighth to a half of the budget, so that a slow disk or a slow machine makes
+// no step longer, and a fast one does not wait for the disk more often than it has to.
+void SpoolDrain::Pace(base::Duration took, std::size_t records) {
+  if (took > options_.step_budget / 2) slice_ = std::max(slice_ / 2, kSmallestSlice);
+  if (took < options_.step_budget / 8 && records == slice_)
+    slice_ = std::min(slice_ * 2, kLargestSlice);
+}
+
 // Puts batch_ into the outboxes. False: some of it is left for the next step.
-bool SpoolDrain::Send() {
+bool SpoolDrain::Send(base::MonoTime until) {
+  // What the resolver took of these segments: once they are gone, nobody else has it.
+  if (batch_.told && !resolver_.FlushReports(outboxes_, clock_.Now())) return false;
+  batch_.told = false;
   while (true) {
-    const auto done = outboxes_.EmitRecords(std::span(batch_.records).subspan(batch_.sent));
+    const auto left = std::span(batch_.records).subspan(batch_.sent);
+    const auto slice = left.first(std::min(slice_, left.size()));
+    const base::MonoTime began = clock_.Mono();
+    const auto done = outboxes_.EmitRecords(slice);
+    const base::MonoTime ended = clock_.Mono();
+    if (done.status) Pace(ended - began, slice.size());
     batch_.sent += done.taken;
     figures_.records += done.taken;
     while (!batch_.passing.empty() && batch_.passing.front().end <= batch_.sent) {
@@ -283,7 +323,11 @@ bool SpoolDrain::Send() {
       batch_.passing.pop_front();
     }
     emit_status_ = done.status;
-    if (done.status) break;
+    if (done.status) {
+      if (batch_.sent == batch_.records.size()) break;
+      if (ended >= until) return false;
+      continue;
+    }
     if (done.status.error().code != base::Code::kInvalidArgument) return false;
     ++batch_.sent;  // it will never be taken
     ++figures_.refused;
@@ -294,7 +338,10 @@ bool SpoolDrain::Send() {
 
 void SpoolDrain::Finish(const Passing& passing) {
   Host& host = HostOf(passing.host);
+  if (const auto before = host.parked.find(passing.file); before != host.parked.end())
+    host.waits -= before->second.size();
   if (passing.verdict.empty() && !passing.waits_for.empty()) {
+    host.waits += passing.waits_for.size();
     host.parked.insert_or_assign(passing.file, passing.waits_for);
     worker_->Park(passing.host, passing.name);
     return;
@@ -339,7 +386,7 @@ void SpoolDrain::AskForParked(const collect::Tick& tick) {
                     : resolver_
                           .Resolve({.source_type = evidence::SourceType::kSlurm,
                                     .identity = std::string(what)},
-                                   unknown.at)
+                                   unknown.at, name)
                           .has_value();
       }
       for (const std::string& file : unknown.files) {

@@ -38,6 +38,7 @@ struct SpoolDrainOptions {
   std::chrono::milliseconds step_budget{200};  // of the capture thread, per step
   std::size_t batch_bytes = 512U << 10;        // segments between two waits for the disk, as files
   std::chrono::seconds unknown_wait{600};      // for a job that the table does not know
+  std::size_t waits_per_host = 20'000;         // (segment, unknown job) pairs; beyond it dropped
   std::chrono::seconds silent_after{120};      // a host with jobs and no segments
   std::chrono::seconds save_interval{60};
   std::size_t degraded_hosts_shown = 32;
@@ -91,6 +92,7 @@ class SpoolDrain {
     SegmentName last;  // in order; empty: none yet
     std::map<std::string, Unknown> unknown;
     std::map<std::string, std::set<std::string>> parked;  // by file: what it waits for
+    std::size_t waits = 0;                                // of all that are parked
     std::set<std::string> asked;                          // parked ones that are being read again
     std::set<std::string> done;                           // taken, above the mark
     std::vector<evidence::HealthRow> rows;                // of its sampler, those that are not ok
@@ -109,6 +111,7 @@ class SpoolDrain {
     std::vector<evidence::Record> records;
     std::size_t sent = 0;
     std::deque<Passing> passing;
+    bool told = false;  // the resolver took reports, which have to be safe before segments go
   };
   enum class Fate : std::uint8_t { kSend, kTaken, kHold, kDrop };
 
@@ -116,13 +119,15 @@ class SpoolDrain {
   void LoadState();
   base::Status SaveState(base::MonoTime now);
   bool Admit(ReadSegment* segment, std::set<std::string>* corrected, bool* state_changed);
-  bool Prepare(std::vector<ReadSegment> segments, const collect::Tick& tick);
+  bool Prepare(std::vector<ReadSegment> segments, const collect::Tick& tick, base::MonoTime until);
   void Sort(ReadSegment segment, const collect::Tick& tick);
-  Fate FateOf(evidence::Record* record, bool again, Host* host, const collect::Tick& tick,
+  // `offered`: the resolver was told of it before.
+  Fate FateOf(evidence::Record* record, bool offered, Host* host, const collect::Tick& tick,
               Passing* passing);
   Fate Hold(const std::string& what, base::WallTime at, Host* host, const collect::Tick& tick,
             Passing* passing);
-  bool Send();
+  bool Send(base::MonoTime until);
+  void Pace(base::Duration took, std::size_t records);
   void Finish(const Passing& passing);
   void MarkDone(const std::string& host_name, Host* host, const SegmentName& name);
   void AskForParked(const collect::Tick& tick);
@@ -145,6 +150,8 @@ class SpoolDrain {
   std::map<std::string, Host, std::less<>> hosts_;
   std::vector<ReadSegment> backlog_;  // to be sorted before what the worker has
   Batch batch_;
+  std::size_t slice_ =
+      256;  // records to the outbox at once: what a part of the budget suffices for
   std::uint64_t quarantined_ = 0;  // as of the last step
   std::optional<base::MonoTime> quarantined_at_;
   base::MonoTime next_parked_{};

@@ -31,7 +31,8 @@ using testing::HasSubstr;
 class FakeResolver final : public schedulers::KeyResolver {
  public:
   std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
-                                                base::WallTime at) override {
+                                                base::WallTime at, std::string_view) override {
+    if (clock != nullptr) clock->Advance(kResolves);
     const std::string id = local.identity.substr(local.identity.find(':') + 1);
     const auto known = known_since.find(id);
     if (known == known_since.end() || at < known->second) return std::nullopt;
@@ -47,6 +48,9 @@ class FakeResolver final : public schedulers::KeyResolver {
     lifecycles.push_back(fmt::format("{} on {}", seen.key.identity, host));
     return takes_lifecycles;
   }
+  bool FlushReports(schedulers::EvidenceSink& sink, base::WallTime at) override {
+    return flushes && sink.Emit(EventOfJob("flushed"), at).has_value();
+  }
   void OnSampler(std::string_view host, base::WallTime, bool) override {
     heard.insert(std::string(host));
   }
@@ -56,6 +60,9 @@ class FakeResolver final : public schedulers::KeyResolver {
   std::map<std::string, std::string> nodes;
   std::vector<std::string> lifecycles;
   bool takes_lifecycles = false;
+  bool flushes = true;
+  static constexpr auto kResolves = 5ms;
+  base::FakeClock* clock = nullptr;  // not null: each Resolve takes that long
   std::set<std::string> heard;
   std::vector<std::string> busy;
 };
@@ -349,9 +356,124 @@ TEST_F(SpoolDrainTest, WhatTheObserverTakesGoesNowhereElse) {
   Ship(*sampler);
   Step();
   Step();
-  EXPECT_TRUE(Executions().empty());
+  EXPECT_THAT(Executions(), ElementsAre("flushed")) << "what the observer made of it";
   EXPECT_TRUE(Segments().empty()) << "it does not wait either";
   EXPECT_EQ(resolver_.lifecycles.size(), 1U);
+}
+
+TEST_F(SpoolDrainTest, WhatTheObserverTookIsSafeBeforeItsSegmentGoes) {
+  resolver_.takes_lifecycles = true;
+  resolver_.flushes = false;
+  auto sampler = Sampler();
+  ASSERT_TRUE(sampler->Emit(EventOfJob("7"), clock_.Now()));
+  Ship(*sampler);
+  for (int i = 0; i < 5; ++i) Step();
+  EXPECT_EQ(Segments().size(), 1U);
+  resolver_.flushes = true;
+  Step();
+  Step();
+  EXPECT_TRUE(Segments().empty());
+  EXPECT_EQ(resolver_.lifecycles.size(), 1U);
+}
+
+// The scheduler's list of nodes comes later than the first reports: those are the observer's all
+// the same, and not evidence.
+TEST_F(SpoolDrainTest, AReportThatWaitedForItsNodeGoesToTheObserver) {
+  resolver_.takes_lifecycles = true;
+  evidence::Payload event = EventOfJob("7");
+  std::get<evidence::ExecutionObservation>(event).execution.nodes = {"n1"};
+  auto sampler = Sampler();
+  ASSERT_TRUE(sampler->Emit(std::move(event), clock_.Now()));
+  Ship(*sampler);
+  Step();
+  EXPECT_TRUE(resolver_.lifecycles.empty());
+  resolver_.nodes["n1"] = "node1";
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_THAT(resolver_.lifecycles, ElementsAre("job:7 on node1"));
+  EXPECT_THAT(Executions(), ElementsAre("flushed"));
+  EXPECT_TRUE(Segments().empty());
+}
+
+TEST_F(SpoolDrainTest, WhatAHostMayLetWaitIsBounded) {
+  SpoolDrainOptions options = Options();
+  options.waits_per_host = 10;
+  drain_ = std::make_unique<SpoolDrain>(options, resolver_, *outboxes_, files_, clock_);
+  auto sampler = Sampler();
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_TRUE(sampler->Emit(EventOfJob(fmt::format("{}", 1000 + i)), clock_.Now()));
+    if (i % 2 == 0) continue;
+    Ship(*sampler);
+    Step(0s);
+  }
+  Step();
+  EXPECT_EQ(Figure("waiting"), 5) << "two jobs in each";
+  EXPECT_EQ(Figure("records_unknown"), 20);
+  EXPECT_EQ(Segments().size(), 5U);
+  EXPECT_FALSE(Quarantined().empty());
+  for (int id = 1000; id < 1030; ++id) resolver_.known_since[fmt::format("{}", id)] = {};
+  for (int i = 0; i < 3; ++i) Step();
+  EXPECT_EQ(Executions().size(), 10U);
+  EXPECT_EQ(Figure("waiting"), 0);
+  // There is room again.
+  ASSERT_TRUE(sampler->Emit(EventOfJob("2000"), clock_.Now()));
+  Ship(*sampler);
+  Step();
+  EXPECT_EQ(Segments().size(), 1U);
+}
+
+// Files of which every write takes long.
+class SlowFileIo final : public FileIo {
+ public:
+  explicit SlowFileIo(base::FakeClock& clock) : clock_(clock) {}
+  base::Result<base::UniqueFd> Create(const std::string& path) override {
+    return real_.Create(path);
+  }
+  base::Status Write(int fd, std::string_view data, std::int64_t offset) override {
+    clock_.Advance(3ms);
+    return real_.Write(fd, data, offset);
+  }
+  base::Status Sync(int fd) override {
+    clock_.Advance(20ms);
+    return real_.Sync(fd);
+  }
+  base::Status Truncate(const std::string& path, std::int64_t size) override {
+    return real_.Truncate(path, size);
+  }
+  base::Status Rename(const std::string& from, const std::string& to) override {
+    return real_.Rename(from, to);
+  }
+  base::Status Remove(const std::string& path) override { return real_.Remove(path); }
+  base::Status SyncDirectory(const std::string& path) override { return real_.SyncDirectory(path); }
+
+ private:
+  base::FakeClock& clock_;
+  SystemFileIo real_;
+};
+
+// Samples wait for this thread: a backlog on a slow machine must not hold it up.
+TEST_F(SpoolDrainTest, NoStepTakesMuchLongerThanItsBudget) {
+  SlowFileIo slow(clock_);
+  auto outboxes = Outboxes::Open({.directory = temp_.path() + "/state/slow"}, slow, clock_);
+  ASSERT_TRUE(outboxes);
+  SpoolDrain drain(Options(), resolver_, **outboxes, files_, clock_);
+  auto sampler = Sampler();
+  for (int segment = 0; segment < 60; ++segment) {
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(sampler->Emit(EventOfJob("7"), clock_.Now()));
+    Ship(*sampler);
+  }
+  resolver_.clock = &clock_;
+  base::Duration longest{};
+  int steps = 0;
+  for (; !Segments().empty() && steps < 1000; ++steps) {
+    const base::MonoTime began = clock_.Mono();
+    drain.Step(Now());
+    longest = std::max(longest, clock_.Mono() - began);
+    clock_.Advance(250ms);
+  }
+  EXPECT_EQ(TakeRecords((*outboxes)->lifecycle()).size(), 2400U);
+  // Beyond the budget: one segment (40 look-ups, 200 ms) and one slice of records.
+  EXPECT_LT(longest, 600ms);
+  EXPECT_GT(steps, 30);
 }
 
 TEST_F(SpoolDrainTest, ANodeOfAnotherHostIsNotBelieved) {

@@ -1,5 +1,6 @@
 #include "schedulers/slurm/observer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/crypto.h"
@@ -169,11 +170,20 @@ std::optional<RunId> SlurmObserver::ResolveRun(const LocalJob& job, base::WallTi
 }
 
 std::optional<evidence::ExecutionKey> SlurmObserver::Resolve(const evidence::ExecutionKey& local,
-                                                             base::WallTime at) {
+                                                             base::WallTime at,
+                                                             std::string_view host) {
   const auto job = ParseLocalKey(local);
   const auto id = job ? ResolveRun(*job, at) : std::nullopt;
-  if (!id) return std::nullopt;
+  const TrackedRun* run = id ? table_->Find(*id) : nullptr;
+  if (run == nullptr || !RunsOn(*run, host)) return std::nullopt;
   return table_->KeyOf(*id);
+}
+
+// What this host's own cgroups say needs nobody's word.
+bool SlurmObserver::RunsOn(const TrackedRun& run, std::string_view host) const {
+  if (run.nodes.empty() || hosts_.empty() || host == options_.host) return true;
+  return std::ranges::any_of(
+      run.nodes, [&](std::uint32_t index) { return IsNodeOf(table_->names()[index], host); });
 }
 
 bool SlurmObserver::IsNodeOf(std::string_view node, std::string_view host) const {

@@ -99,11 +99,13 @@ class SlurmObserver final : public Observer, public KeyResolver {
 
   KeyResolver* key_resolver() override { return this; }
   std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
-                                                base::WallTime at) override;
+                                                base::WallTime at, std::string_view host) override;
   bool IsNodeOf(std::string_view node, std::string_view host) const override;
   bool OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
                    base::WallTime at) override;
+  bool FlushReports(EvidenceSink& sink, base::WallTime at) override;
   void OnSampler(std::string_view host, base::WallTime at, bool reads_files) override;
+  std::vector<std::string> BusyHosts() const override { return places_.busy_hosts; }
 
  private:
   // A report of a node about a job that the table does not know yet.
@@ -150,6 +152,9 @@ class SlurmObserver final : public Observer, public KeyResolver {
   std::optional<RunId> ResolveRun(const LocalJob& job, base::WallTime at);
   // Whether a job that `node` has is another cluster's, although it has the raw id of `run`.
   bool IsForeign(std::string_view node, const TrackedRun* run) const;
+  void NoteHeard(std::string_view host, base::WallTime at);
+  // Whether `host` may tell of a run: it is on one of its nodes, or nobody knows which those are.
+  bool RunsOn(const TrackedRun& run, std::string_view host) const;
   bool TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
                  base::WallTime at);
   void TakeStrays(const collect::Tick& tick);
@@ -221,11 +226,18 @@ class SlurmObserver final : public Observer, public KeyResolver {
   struct Places {
     std::size_t nodes_with_jobs = 0;
     std::size_t without_sampler = 0;
-    std::string example;   // of a node without one
-    std::size_t here = 0;  // runs on this host, for a while
+    std::string example;                  // of a node without one
+    std::size_t here = 0;                 // runs on this host, for a while
+    std::vector<std::string> busy_hosts;  // others with runs, for a while
   };
   Places places_;
-  std::map<std::string, base::WallTime, std::less<>> heard_at_;  // samplers' reports, by short host
+  // Samplers, by short host.
+  struct Heard {
+    base::WallTime at{};
+    std::string host;  // as its directory is spelled
+  };
+  std::map<std::string, Heard, std::less<>> heard_;
+  std::uint64_t forged_ = 0;                     // reports that no sampler of ours makes
   std::optional<base::MonoTime> unfound_since_;  // runs are here by Slurm, and no cgroup of any
   std::size_t unresolved_ = 0;                   // jobs of this host that the table does not know
   std::size_t foreign_ = 0;                      // jobs of this host that another cluster runs

@@ -84,7 +84,8 @@ HealthRow SlurmObserver::SamplersRow() const {
   HealthRow row = MakeRow("slurm_samplers", last_tick_.wall);
   row.figures = {{"nodes_with_jobs", static_cast<double>(places_.nodes_with_jobs)},
                  {"without_sampler", static_cast<double>(places_.without_sampler)},
-                 {"stray_reports", static_cast<double>(strays_.size())}};
+                 {"stray_reports", static_cast<double>(strays_.size())},
+                 {"forged_reports", static_cast<double>(forged_)}};
   if (places_.without_sampler > 0) {
     Degrade(row, HealthStatus::kDegraded, "without_sampler",
             fmt::format("{} of {} nodes with jobs have no sampler that reports, {} for one",

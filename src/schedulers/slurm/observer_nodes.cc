@@ -19,6 +19,16 @@ constexpr auto kYoungRun = 3min;
 constexpr auto kSilentFor = 12min;
 constexpr std::size_t kMaxHosts = 65'536;
 
+// Beside reports, a sampler says of a run what became of its files, and nothing else: who it was
+// and how it ended is for Slurm to say.
+bool IsOfFiles(const evidence::Execution& execution) {
+  evidence::Execution files;
+  files.source_type = execution.source_type;
+  files.bundle_hash = execution.bundle_hash;
+  files.capture_notes = execution.capture_notes;
+  return execution == files;
+}
+
 }  // namespace
 
 // Events of this host's hooks. What a crash loses of them, the next listing has.
@@ -79,12 +89,12 @@ bool SlurmObserver::IsForeign(std::string_view node, const TrackedRun* run) cons
 bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std::string_view host,
                                 base::WallTime at) {
   const auto report = ReadReport(seen);
-  if (!report) return false;
-  if (const auto known = heard_at_.find(ShortName(host)); known != heard_at_.end()) {
-    known->second = std::max(known->second, at);
-  } else if (heard_at_.size() < kMaxHosts) {
-    heard_at_.emplace(ShortName(host), at);
+  if (!report) {
+    if (IsOfFiles(seen.execution)) return false;
+    ++forged_;
+    return true;
   }
+  NoteHeard(host, at);
   if (report->kind == ReportKind::kUsage || report->kind == ReportKind::kLastUsage) {
     if (!TakeUsage(seen, host, at)) {
       if (strays_.size() >= kMaxStrays) strays_.pop_front();
@@ -105,6 +115,19 @@ bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std:
                      .started = seen.execution.started_at},
                     {.wall = clock_.Now(), .mono = clock_.Mono()});
   return true;
+}
+
+bool SlurmObserver::FlushReports(EvidenceSink& sink, base::WallTime at) {
+  return outgoing_.Flush(sink, at);
+}
+
+void SlurmObserver::NoteHeard(std::string_view host, base::WallTime at) {
+  if (const auto known = heard_.find(ShortName(host)); known != heard_.end()) {
+    known->second.at = std::max(known->second.at, at);
+    known->second.host = host;
+  } else if (heard_.size() < kMaxHosts) {
+    heard_.emplace(ShortName(host), Heard{.at = at, .host = std::string(host)});
+  }
 }
 
 // Which nodes have jobs and a sampler, and how many jobs Slurm has on this host: for health.
@@ -129,10 +152,17 @@ void SlurmObserver::LookAtPlaces(const collect::Tick& tick) {
     const std::string& name = table_->names()[node];
     if (busy[node] < kYoungRun || IsNodeOf(name, options_.host)) continue;
     const auto host = hosts_.find(name);
-    const auto heard = heard_at_.find(ShortName(host == hosts_.end() ? name : host->second));
-    if (heard != heard_at_.end() && tick.wall - heard->second < kSilentFor) continue;
+    const std::string& machine = host == hosts_.end() ? name : host->second;
+    const auto heard = heard_.find(ShortName(machine));
+    const bool is_known = heard != heard_.end();
+    places_.busy_hosts.push_back(is_known ? heard->second.host : machine);
+    if (is_known && tick.wall - heard->second.at < kSilentFor) continue;
     if (places_.without_sampler++ == 0) places_.example = name;
   }
+  // Several nodes may share a machine.
+  std::ranges::sort(places_.busy_hosts);
+  const auto repeated = std::ranges::unique(places_.busy_hosts);
+  places_.busy_hosts.erase(repeated.begin(), repeated.end());
   if (places_.here == 0 || !node_jobs_.jobs().empty()) {
     unfound_since_.reset();
   } else if (!unfound_since_) {
@@ -144,14 +174,17 @@ void SlurmObserver::LookAtPlaces(const collect::Tick& tick) {
 bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
                               base::WallTime at) {
   const auto report = ReadReport(seen);
-  const auto key = Resolve(seen.key, at);
+  const auto key = Resolve(seen.key, at, host);
   if (!report || !key) return false;
   const auto identity = ParseIdentity(key->identity);
   if (!identity) return false;
   const RunId id = RunIdOf(identity->job_id, identity->submitted);
   const TrackedRun* run = table_->Find(id);
   if (IsForeign(report->node, run)) return true;
-  const auto nodes = static_cast<std::uint32_t>(run == nullptr ? 0 : run->node_count);
+  // What one of several nodes saw must not stand for the whole: until it is known how many there
+  // are, it waits.
+  const std::uint32_t nodes = run == nullptr ? 0 : run->node_count;
+  if (nodes == 0) return false;
   const std::string_view node = report->node.empty() ? host : std::string_view(report->node);
   auto sum = node_usage_.Add(id, node, nodes, seen.execution.used, at);
   if (!sum) return true;
@@ -175,6 +208,7 @@ void SlurmObserver::TakeStrays(const collect::Tick& tick) {
 }
 
 void SlurmObserver::OnSampler(std::string_view host, base::WallTime at, bool reads_files) {
+  NoteHeard(host, at);
   const auto known = readers_.find(host);
   if (!reads_files) {
     if (known != readers_.end()) readers_.erase(known);

@@ -466,10 +466,84 @@ TEST_F(Observing, UsageOfAnotherClustersNodeIsNotTaken) {
   EXPECT_EQ(Run(41).used.cpu_s, std::nullopt);
   usage.cpu_s = 10;
   EXPECT_TRUE(observer->OnLifecycle(
-      MakeUsageReport({.job_id = 41, .sluid = {}}, "fir07", usage, /*last=*/false), "machine",
+      MakeUsageReport({.job_id = 41, .sluid = {}}, "fir07", usage, /*last=*/false), "fir07",
       clock.Now()));
   Pass(1s);
   EXPECT_EQ(Run(41).used.cpu_s, 10.0);
+}
+
+// How many nodes the job has is not known while it is known from a hook alone.
+TEST_F(Observing, UsageOfOneNodeIsNoTotalBeforeTheNodesAreKnown) {
+  using enum QueueField;
+  slurm.Submit(41);
+  Pass(31s);
+  slurm.Begin(41);
+  slurm.row(41)[kNodeList] = "fir[07-08]";
+  slurm.row(41)[kNumNodes] = "2";
+  slurm.row(41)[kTresAlloc] = "cpu=4,mem=8G,node=2,billing=4";
+  evidence::Usage usage;
+  usage.cpu_s = 10;
+  Hook(HookKind::kProlog, 41);
+  EXPECT_TRUE(
+      observer->OnLifecycle(MakeUsageReport({.job_id = 41, .sluid = {}}, "", usage, /*last=*/true),
+                            "fir07", clock.Now()));
+  ASSERT_TRUE(observer->FlushReports(sink, clock.Now()));
+  EXPECT_EQ(Run(41).used.cpu_s, std::nullopt);
+  EXPECT_TRUE(
+      observer->OnLifecycle(MakeUsageReport({.job_id = 41, .sluid = {}}, "", usage, /*last=*/true),
+                            "fir08", clock.Now()));
+  Pass(5s);
+  EXPECT_EQ(Run(41).used.cpu_s, 20.0);
+}
+
+TEST_F(Observing, AMachineTellsOfItsOwnJobsOnly) {
+  const auto resolves = [&](std::string_view host) {
+    return observer
+        ->Resolve({.source_type = evidence::SourceType::kSlurm, .identity = "job:41"}, clock.Now(),
+                  host)
+        .has_value();
+  };
+  slurm.Submit(41);
+  Pass(31s);
+  EXPECT_TRUE(resolves("fir08")) << "nobody knows yet where it will be";
+  slurm.Begin(41);
+  Pass(31s);
+  EXPECT_TRUE(resolves("fir07"));
+  EXPECT_TRUE(resolves("fir07.example"));
+  EXPECT_FALSE(resolves("fir08"));
+  EXPECT_TRUE(resolves("head1")) << "ourselves";
+  slurm.End(41, "FAILED", 3 << 8);
+  Pass(90s);
+  EXPECT_TRUE(resolves("fir07")) << "what comes late";
+  EXPECT_FALSE(resolves("fir08"));
+  // Who a job is and how it ended is for Slurm to say; what became of its files, for the sampler.
+  evidence::ExecutionObservation seen;
+  seen.key = {.source_type = evidence::SourceType::kSlurm, .identity = "job:41"};
+  seen.execution.source_type = evidence::SourceType::kSlurm;
+  seen.execution.capture_notes = {"stdout: not found here"};
+  EXPECT_FALSE(observer->OnLifecycle(seen, "fir07", clock.Now())) << "goes on as it is";
+  seen.execution.user = "mallory";
+  EXPECT_TRUE(observer->OnLifecycle(seen, "fir07", clock.Now()));
+  Pass(1s);
+  EXPECT_NE(Run(41).user, "mallory");
+  EXPECT_EQ(Row("slurm_samplers").figures["forged_reports"], 1);
+}
+
+TEST_F(Observing, KnowsWhichSamplersShouldBeHeard) {
+  slurm.Submit(41);
+  slurm.Begin(41);
+  Pass(31s);
+  EXPECT_TRUE(observer->BusyHosts().empty()) << "its sampler may just be starting";
+  Pass(240s);
+  EXPECT_THAT(observer->BusyHosts(), ElementsAre("fir07.example")) << "as Slurm calls the machine";
+  EXPECT_EQ(Row("slurm_samplers").reason, "without_sampler");
+  observer->OnSampler("fir07", clock.Now(), /*reads_files=*/false);
+  Pass(31s);
+  EXPECT_THAT(observer->BusyHosts(), ElementsAre("fir07")) << "as its directory is called";
+  EXPECT_EQ(Row("slurm_samplers").status, HealthStatus::kOk);
+  slurm.End(41, "COMPLETED", 0);
+  Pass(31s);
+  EXPECT_TRUE(observer->BusyHosts().empty());
 }
 
 TEST_F(Observing, TellsTheClustersState) {

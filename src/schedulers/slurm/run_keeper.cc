@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "collect/logs/redact.h"
 #include "evidence/wire.h"
 #include "schedulers/slurm/row_filter.h"
 
@@ -82,7 +83,19 @@ void RunKeeper::Count(const TrackedRun& run, int by) {
 void RunKeeper::Tell(RunId id, evidence::Execution execution, const collect::Tick& tick) {
   execution.source_type = evidence::SourceType::kSlurm;
   execution.updated_at = tick.wall;
+  RedactTexts(execution);
   outgoing_.Add(evidence::ExecutionObservation{table_.KeyOf(id), std::move(execution)});
+}
+
+// Kept until the run is forgotten: what its nodes tell of it may come after its end.
+void RunKeeper::RememberNodes(const evidence::Execution& execution, TrackedRun& run,
+                              RunPhase phase) {
+  const std::size_t listed = phase == RunPhase::kQueued ? 0 : execution.nodes.size();
+  run.node_count = execution.allocated.node_count.value_or(static_cast<std::uint32_t>(listed));
+  run.nodes.clear();
+  run.nodes.reserve(listed);
+  for (std::size_t i = 0; i < listed; ++i)
+    run.nodes.push_back(table_.names().Index(execution.nodes[i]));
 }
 
 void RunKeeper::Remember(const Job& job, RunId id, TrackedRun& run, RunPhase phase) {
@@ -90,14 +103,8 @@ void RunKeeper::Remember(const Job& job, RunId id, TrackedRun& run, RunPhase pha
   table_.NoteSluid(job.sluid, id);
   run.restarts = execution.restart_count;
   run.partition = table_.names().Index(execution.queue);
-  run.node_count = execution.allocated.node_count.value_or(
-      static_cast<std::uint32_t>(phase == RunPhase::kQueued ? 0 : execution.nodes.size()));
   if (execution.started_at) run.started_s = Seconds(execution.started_at);
-  run.nodes.clear();
-  if (phase == RunPhase::kRunning) {
-    run.nodes.reserve(execution.nodes.size());
-    for (const std::string& node : execution.nodes) run.nodes.push_back(table_.names().Index(node));
-  }
+  RememberNodes(execution, run, phase);
   if (phase != RunPhase::kQueued) {
     run.waiting.reset();
     return;
@@ -105,7 +112,7 @@ void RunKeeper::Remember(const Job& job, RunId id, TrackedRun& run, RunPhase pha
   if (!run.waiting) run.waiting = std::make_unique<WaitingDetail>();
   WaitingDetail& waiting = *run.waiting;
   waiting.native_id = execution.native_id;
-  waiting.name = execution.name;
+  waiting.name = collect::Redact(execution.name).text;
   waiting.reason = execution.native_reason;
   waiting.user = table_.names().Index(execution.user);
   waiting.account = table_.names().Index(execution.account);
@@ -213,7 +220,6 @@ void RunKeeper::Lose(RunId id, TrackedRun& run, base::WallTime at) {
   Count(run, -1);
   run.gone_s = Seconds(at);
   run.waiting.reset();
-  run.nodes.clear();
   lost_.insert(id);
   if (accounting_) overdue_[id] = {.ask_at_s = Seconds(at)};
 }
@@ -266,7 +272,7 @@ void RunKeeper::TakeAccounting(Job job, const collect::Tick& tick) {
     if (job.execution.started_at) run.started_s = Seconds(job.execution.started_at);
     run.ended_s = Seconds(job.execution.ended_at.value_or(tick.wall));
     run.waiting.reset();
-    run.nodes.clear();
+    if (!job.execution.nodes.empty()) RememberNodes(job.execution, run, RunPhase::kEnded);
     overdue_.erase(id);
     lost_.erase(id);
     if (!run.followed && followers_.seen) followers_.seen(id, run, job);

@@ -116,6 +116,7 @@ class RunKeeper {
     int tries = 0;
   };
 
+  void RememberNodes(const evidence::Execution& execution, TrackedRun& run, RunPhase phase);
   void Remember(const Job& job, RunId id, TrackedRun& run, RunPhase phase);
   bool MayUpdateWaiting(const TrackedRun& run, const collect::Tick& tick);
   void Count(const TrackedRun& run, int by);
