@@ -33,8 +33,8 @@ using namespace expanse::daemon::spool;
 
 class Resolver final : public schedulers::KeyResolver {
  public:
-  std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local,
-                                                base::WallTime) override {
+  std::optional<evidence::ExecutionKey> Resolve(const evidence::ExecutionKey& local, base::WallTime,
+                                                std::string_view) override {
     return evidence::ExecutionKey{.source_type = evidence::SourceType::kSlurm,
                                   .identity = "bench/" + local.identity.substr(4) + "@1"};
   }
