@@ -356,7 +356,7 @@ TEST_F(SpoolDrainTest, WhatTheObserverTakesGoesNowhereElse) {
   Ship(*sampler);
   Step();
   Step();
-  EXPECT_THAT(Executions(), ElementsAre("flushed")) << "what the observer made of it";
+  EXPECT_THAT(Executions(), ElementsAre("job:flushed")) << "what the observer made of it";
   EXPECT_TRUE(Segments().empty()) << "it does not wait either";
   EXPECT_EQ(resolver_.lifecycles.size(), 1U);
 }
@@ -390,7 +390,7 @@ TEST_F(SpoolDrainTest, AReportThatWaitedForItsNodeGoesToTheObserver) {
   resolver_.nodes["n1"] = "node1";
   for (int i = 0; i < 3; ++i) Step();
   EXPECT_THAT(resolver_.lifecycles, ElementsAre("job:7 on node1"));
-  EXPECT_THAT(Executions(), ElementsAre("flushed"));
+  EXPECT_THAT(Executions(), ElementsAre("job:flushed"));
   EXPECT_TRUE(Segments().empty());
 }
 

@@ -232,9 +232,10 @@ TEST_F(Observing, ARecycledIdIsAnotherRun) {
   EXPECT_EQ(Run(41, second).user, "otto");
   // A cgroup of the id belongs to whichever run it was then.
   const evidence::ExecutionKey local = LocalKey({.job_id = 41, .sluid = {}});
-  EXPECT_EQ(observer->Resolve(local, clock.Now())->identity, Identity(41, second));
-  EXPECT_EQ(observer->Resolve(local, base::WallTime(std::chrono::seconds(first + 10)))->identity,
-            Identity(41, first));
+  EXPECT_EQ(observer->Resolve(local, clock.Now(), "fir07")->identity, Identity(41, second));
+  EXPECT_EQ(
+      observer->Resolve(local, base::WallTime(std::chrono::seconds(first + 10)), "fir07")->identity,
+      Identity(41, first));
 }
 
 TEST_F(Observing, ArraysAndHetJobs) {
@@ -698,8 +699,9 @@ TEST_F(Observing, JobsAreKnownBeforeSlurmctldAnswers) {
   Pass(61s);
   slurm.slurmctld_is_up = false;
   Restart();
-  EXPECT_EQ(observer->Resolve(LocalKey({.job_id = 41, .sluid = {}}), clock.Now())->identity,
-            Identity(41, submitted));
+  EXPECT_EQ(
+      observer->Resolve(LocalKey({.job_id = 41, .sluid = {}}), clock.Now(), "fir07")->identity,
+      Identity(41, submitted));
   Pass(61s);
   EXPECT_EQ(Row("slurm_squeue").status, HealthStatus::kFailed);
 }

@@ -272,7 +272,8 @@ void RunKeeper::TakeAccounting(Job job, const collect::Tick& tick) {
     if (job.execution.started_at) run.started_s = Seconds(job.execution.started_at);
     run.ended_s = Seconds(job.execution.ended_at.value_or(tick.wall));
     run.waiting.reset();
-    if (!job.execution.nodes.empty()) RememberNodes(job.execution, run, RunPhase::kEnded);
+    if (run.nodes.empty() && !job.execution.nodes.empty())
+      RememberNodes(job.execution, run, RunPhase::kEnded);
     overdue_.erase(id);
     lost_.erase(id);
     if (!run.followed && followers_.seen) followers_.seen(id, run, job);

@@ -220,18 +220,23 @@ TEST_P(HookScriptRun, StartsNothingWhileASamplerOfItsVersionIsAlive) {
   EXPECT_EQ(Events().size(), 1U);
   Mark(std::to_string(alive.pid()) + " 1.2.2 controller\n");
   Prolog();
+  // What was started may still be there: this is about the marker.
+  const auto start = [&] {
+    Prolog();
+    ASSERT_TRUE(base::RemoveFile(base::JoinPath(options_.run_directory, "starting")));
+  };
   // Of another version, of another program, or none: each of them starts one.
   Mark(std::to_string(alive.pid()) + " 1.2.2 sampler\n");
-  Prolog();
+  start();
   const NamedProcess other("expanse-else");
   Mark(std::to_string(other.pid()) + " 1.2.3 sampler\n");
-  Prolog();
+  start();
   Mark("99999999 1.2.3 sampler\n");
-  Prolog();
+  start();
   Mark("../self 1.2.3 sampler\n");
-  Prolog();
+  start();
   Mark("");
-  Prolog();
+  start();
   EXPECT_EQ(std::ranges::count(Started(5), '\n'), 5);
 }
 
