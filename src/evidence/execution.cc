@@ -156,10 +156,24 @@ void StartOver(Execution& known, std::uint32_t restart_count) {
   known.steps.clear();
 }
 
+// It was guessed too early: the run goes on.
+void ForgetGuessedEnd(Execution& known) {
+  known.status = ExecutionStatus::kRunning;
+  known.outcome = Outcome::kUnspecified;
+  known.native_reason.clear();
+  known.ended_at.reset();
+  known.capture_notes.clear();
+}
+
 // Where a run stands and how it got there; taken over as a whole or not at all.
 void MergeState(Execution& known, const Execution& seen) {
   const bool says_status = seen.status != ExecutionStatus::kUnspecified;
   if (says_status && Progress(seen.status) < Progress(known.status)) return;
+  // An older word of its running, told late, is no reason to doubt the end that was guessed since.
+  if (known.status == ExecutionStatus::kUnknown && known.ended_at &&
+      seen.status == ExecutionStatus::kRunning) {
+    return;
+  }
   if (seen.status == ExecutionStatus::kQueued) known.expected_start_at = seen.expected_start_at;
   // Why it waited is no reason of what came after.
   if (known.status == ExecutionStatus::kQueued && Progress(seen.status) > Progress(known.status))
@@ -296,6 +310,10 @@ Execution Merge(Execution known, const Execution& seen) {
   if (same_run && known.status == ExecutionStatus::kUnknown && IsTerminal(seen.status)) {
     known.native_reason.clear();
     known.capture_notes.clear();
+  }
+  if (same_run && known.status == ExecutionStatus::kUnknown && known.ended_at &&
+      seen.status == ExecutionStatus::kRunning && seen.updated_at > known.updated_at) {
+    ForgetGuessedEnd(known);
   }
   if (!is_guess) MergeRun(known, seen);
   if (seen.source_type != SourceType::kUnspecified) known.source_type = seen.source_type;

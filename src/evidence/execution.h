@@ -157,7 +157,8 @@ struct Execution {
 // goes back (terminal to running, running to queued), and what an earlier run of the submission
 // says about its state, times and usage is dropped. A higher restart count starts those over;
 // not so for Slurm, where each run has an identity of its own and the count only tells which one
-// it is. Of a guessed end (kUnknown) nothing stays beside one that was seen. What belongs to
+// it is. Of a guessed end (kUnknown) nothing stays beside one that was seen, nor when the run is
+// seen running later than the guess was made. What belongs to
 // waiting (the expected start, the reason) goes when the run leaves the queue; an observation
 // that says queued replaces the expected start also by none. A memory peak never gives way to
 // one of a weaker basis. Lossy text gives way to exact text, whichever is first. Capture notes

@@ -422,6 +422,31 @@ TEST(Merge, LossyTextNeverReplacesExactText) {
   EXPECT_TRUE(Merge(Merge({}, no_text), lossy).lossy_text);
 }
 
+TEST(Merge, ARunThatGoesOnHasNoGuessedEnd) {
+  const auto at = [](int s) { return base::WallTime(std::chrono::seconds(s)); };
+  Execution running;
+  running.status = ExecutionStatus::kRunning;
+  running.started_at = at(100);
+  running.updated_at = at(110);
+  Execution guess;
+  guess.status = ExecutionStatus::kUnknown;
+  guess.outcome = Outcome::kUnknown;
+  guess.native_reason = "left the queue, end not seen";
+  guess.ended_at = at(200);
+  guess.updated_at = at(800);
+  guess.capture_notes = {"no record of its end"};
+  const Execution guessed = Merge(running, guess);
+  EXPECT_EQ(guessed.status, ExecutionStatus::kUnknown);
+  EXPECT_EQ(Merge(guessed, running).status, ExecutionStatus::kUnknown) << "told late";
+  running.updated_at = at(900);
+  const Execution back = Merge(guessed, running);
+  EXPECT_EQ(back.status, ExecutionStatus::kRunning);
+  EXPECT_EQ(back.outcome, Outcome::kUnspecified);
+  EXPECT_FALSE(back.ended_at);
+  EXPECT_EQ(back.native_reason, "");
+  EXPECT_TRUE(back.capture_notes.empty());
+}
+
 TEST(Merge, AnExitCodeWithoutIts128IsNoNewOne) {
   Execution known;
   known.status = ExecutionStatus::kFailed;
