@@ -65,6 +65,8 @@ void RunAccountingTask(const AccountingTask& task, CommandRunner& runner, Accoun
   pass();
   done.cost = outcome.cost;
   done.status = std::move(outcome.status);
+  // It may be another version by now, which has other fields.
+  if (!done.status && done.status.error().reason == "slurm.command_failed") state.format.reset();
   const SacctFigures figures = reader.figures();
   done.bad_rows = figures.bad_rows + figures.orphan_steps;
   if (done.status && !kept_up) {

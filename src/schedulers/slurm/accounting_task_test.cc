@@ -77,6 +77,20 @@ TEST_F(Accounting, AsksForTheFieldsOnceAndReadsAWindow) {
   EXPECT_EQ(helps, 1);
 }
 
+// A field that the new version no longer has makes sacct fail; only asking again helps.
+TEST_F(Accounting, AsksForTheFieldsAgainAfterAFailureThatAnUpgradeMayExplain) {
+  EXPECT_EQ(Run(), 200U);
+  status = base::Fail(base::Code::kUnavailable, "slurm.unreachable", "no slurmdbd");
+  (void)Run();
+  status = base::Fail(base::Code::kUnknown, "slurm.command_failed",
+                      "sacct: error: Invalid field requested: \"Container\"");
+  (void)Run();
+  EXPECT_EQ(helps, 1);
+  status = {};
+  EXPECT_EQ(Run(), 200U);
+  EXPECT_EQ(helps, 2);
+}
+
 TEST_F(Accounting, ALookUpMovesNoCursor) {
   task.job_ids = {4711};
   jobs = 1;
