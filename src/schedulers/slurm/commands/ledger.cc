@@ -10,6 +10,8 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kMinutes = 5;
 constexpr int kSlowFactor = 20;  // an interval is at least so many times what the command took
+constexpr int kFailedFactor = 4;
+constexpr milliseconds kSlowest{3'600'000};
 // A look-up is taken to cost this until one was seen.
 constexpr microseconds kFirstGuess{20'000};
 constexpr std::array<std::string_view, kCommandKinds> kNames = {
@@ -67,6 +69,7 @@ void CommandLedger::Record(CommandKind kind, const CommandCost& cost, const base
 
 bool CommandLedger::Affords(CommandKind kind, base::MonoTime now) {
   Refill(now);
+  if (options_.share <= 0) return false;
   const Kind& record = of(kind);
   const microseconds expected =
       record.runs == 0 ? kFirstGuess : record.served / static_cast<std::int64_t>(record.runs);
@@ -99,9 +102,13 @@ double CommandLedger::ServedShare(base::MonoTime now) const {
 void CommandSchedule::Ended(base::MonoTime now, microseconds wall, bool succeeded) {
   running_ = false;
   failures_ = succeeded ? 0 : std::min(failures_ + 1, 10);
-  milliseconds wait = interval_ * (1 << std::max(0, failures_ - 1));
-  wait = std::max(wait, std::chrono::ceil<milliseconds>(wall) * kSlowFactor);
-  current_ = std::min(wait, most_);
+  const milliseconds took = std::chrono::ceil<milliseconds>(wall);
+  if (succeeded) {
+    current_ = std::max(interval_, std::min(took * kSlowFactor, kSlowest));
+  } else {
+    current_ = std::min(interval_ * (1 << (failures_ - 1)), most_);
+    current_ = std::max(current_, std::min(took * kFailedFactor, kSlowest));
+  }
   next_ = std::max(started_ + current_, now);
 }
 

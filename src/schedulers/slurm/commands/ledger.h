@@ -87,8 +87,9 @@ class CommandLedger {
   std::uint64_t runs_ = 0;
 };
 
-// When a periodic command is due. A slow Slurm is asked less often: a command never takes more than
-// a twentieth of the time, and failures double the interval up to `most`.
+// When a periodic command is due. A slow Slurm is asked less often: a command that succeeds takes a
+// twentieth of the time at most (until that would be an hour), and failures double the interval up
+// to `most`, or to four times what they take.
 class CommandSchedule {
  public:
   CommandSchedule(std::chrono::milliseconds interval, std::chrono::milliseconds most)
@@ -101,9 +102,9 @@ class CommandSchedule {
     started_ = now;
   }
   void Ended(base::MonoTime now, std::chrono::microseconds wall, bool succeeded);
-  // As soon as possible, unless failures hold it back.
-  void Hasten(base::MonoTime now) {
-    if (failures_ == 0) next_ = std::min(next_, now);
+  // At `when` or before, unless failures hold it back.
+  void Hasten(base::MonoTime when) {
+    if (failures_ == 0) next_ = std::min(next_, when);
   }
   // Not before `wait` from now, whatever its interval is.
   void RetryAfter(base::MonoTime now, std::chrono::milliseconds wait) { next_ = now + wait; }

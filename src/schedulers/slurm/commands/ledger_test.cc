@@ -81,7 +81,28 @@ TEST(CommandSchedule, AsksASlowSlurmLessOften) {
   EXPECT_TRUE(schedule.Due(kStart + 80s));
   schedule.Started(kStart + 80s);
   schedule.Ended(kStart + 140s, 60s, true);
-  EXPECT_TRUE(schedule.Due(kStart + 80s + 5min)) << "no longer than that";
+  EXPECT_FALSE(schedule.Due(kStart + 80s + 19min)) << "a twentieth of the time, however slow";
+  EXPECT_TRUE(schedule.Due(kStart + 80s + 20min));
+}
+
+TEST(CommandSchedule, TimeoutsDoNotTakeHalfOfTheTime) {
+  CommandSchedule schedule(30s, 2min);
+  base::MonoTime now = kStart;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(schedule.Due(now));
+    schedule.Started(now);
+    schedule.Ended(now + 60s, 60s, false);
+    EXPECT_FALSE(schedule.Due(now + 239s));
+    now += 240s;
+  }
+  schedule.Started(now);
+  schedule.Ended(now + 10h, 10h, true);
+  EXPECT_TRUE(schedule.Due(now + 10h)) << "from start to start";
+}
+
+TEST(CommandLedger, NoShareIsNoLookUp) {
+  CommandLedger ledger({.share = 0}, kStart);
+  EXPECT_FALSE(ledger.Affords(CommandKind::kLookup, kStart + 1h));
 }
 
 TEST(CommandSchedule, FailuresDoubleTheIntervalAndOneSuccessEndsIt) {
