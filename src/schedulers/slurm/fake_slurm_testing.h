@@ -99,6 +99,7 @@ class FakeSlurm {
     if (!hold && dbd_is_up_) DeliverQueued();
   }
   std::chrono::milliseconds latency{12};
+  std::int64_t longest_window_s = 0;  // sacct does not get through a longer one in time; 0: any
   std::int64_t min_job_age_s = 300;
 
   const std::shared_ptr<FakeRunner>& runner() const { return runner_; }
@@ -209,6 +210,8 @@ class FakeSlurm {
     };
     const std::int64_t from = at("--starttime=");
     const std::int64_t to = at("--endtime=");
+    if (ids.empty() && longest_window_s > 0 && to - from > longest_window_s)
+      return Refuse("slurm.timeout");
     std::string out;
     for (const Accounted& run : accounted_) {
       const auto id = base::ParseInt<std::uint32_t>(run.cells.at(SacctField::kJobIdRaw));

@@ -52,8 +52,9 @@ struct TrackedRun {
   std::uint64_t final_hash = 0;  // of the record of sacct that was emitted last
   std::int64_t started_s = 0;
   std::int64_t ended_s = 0;
-  std::int64_t emitted_s = 0;  // when a row was emitted last
-  std::int64_t gone_s = 0;     // since when squeue does not list it; 0: it does
+  std::int64_t emitted_s = 0;    // when a row was emitted last
+  std::int64_t gone_s = 0;       // since when squeue does not list it; 0: it does
+  std::uint32_t node_count = 0;  // allocated; 0: unknown
   RunPhase phase = RunPhase::kQueued;
   bool final = false;    // accounting has told its end
   bool guessed = false;  // an end that nobody saw was emitted
@@ -62,9 +63,9 @@ struct TrackedRun {
   bool followed = false;       // its files are, or were
   std::uint8_t exit_code = 0;  // of an ended one, as squeue told it
   std::optional<std::uint32_t> restarts;
-  std::uint32_t node_count = 0;  // allocated; 0: unknown
   std::uint32_t partition = 0;
   std::vector<std::uint32_t> nodes;  // of one that has started
+  bool owes_update = false;          // `waiting` has changed and was not told since
   std::unique_ptr<WaitingDetail> waiting;
 };
 

@@ -13,7 +13,7 @@ namespace {
 using base::Code;
 
 constexpr std::string_view kMagic = "EXPSLURM";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr std::size_t kMaxRuns = 4'000'000;
 
 constexpr std::uint8_t kFinal = 1;
@@ -84,6 +84,7 @@ void PutRun(std::string& out, RunId id, const TrackedRun& run) {
   Put(out, run.ended_s);
   Put(out, run.emitted_s);
   Put(out, run.gone_s);
+  Put(out, run.node_count);
   Put(out, static_cast<std::uint8_t>(run.phase));
   Put(out, static_cast<std::uint8_t>((run.final ? kFinal : 0) | (run.guessed ? kGuessed : 0) |
                                      (run.bundled ? kBundled : 0)));
@@ -99,6 +100,7 @@ bool GetRun(Reader& reader, RunId& id, TrackedRun& run) {
   run.ended_s = reader.Get<std::int64_t>();
   run.emitted_s = reader.Get<std::int64_t>();
   run.gone_s = reader.Get<std::int64_t>();
+  run.node_count = reader.Get<std::uint32_t>();
   const auto phase = reader.Get<std::uint8_t>();
   const auto flags = reader.Get<std::uint8_t>();
   run.phase = static_cast<RunPhase>(phase);

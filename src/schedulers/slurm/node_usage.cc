@@ -35,7 +35,8 @@ evidence::Usage AddUsage(const evidence::Usage& a, const evidence::Usage& b) {
 
 std::optional<evidence::Usage> NodeUsage::Add(RunId run, std::string_view node, std::uint32_t nodes,
                                               const evidence::Usage& usage, base::WallTime at) {
-  if (nodes <= 1) return usage;  // nothing to add up, nothing to remember
+  if (nodes == 0) return std::nullopt;
+  if (nodes == 1) return usage;  // nothing to add up, nothing to remember
   Run& known = runs_[run];
   known.heard_at = std::max(known.heard_at, at);
   auto found = known.nodes.find(node);

@@ -23,7 +23,7 @@ class NodeUsage {
   // The run's usage with what `node` says now. Nothing while not all `nodes` nodes of the run have
   // said something: part of a job must not stand where the scheduler's own total would. Peaks of
   // memory are added though they need not coincide: requests are totals too, and a job that is
-  // given less than the sum may die on one of its nodes. `nodes` 0: not known, taken for one.
+  // given less than the sum may die on one of its nodes. `nodes` 0, not known: nothing either.
   std::optional<evidence::Usage> Add(RunId run, std::string_view node, std::uint32_t nodes,
                                      const evidence::Usage& usage, base::WallTime at);
   // Drops runs of which no node said anything since `before`.

@@ -19,7 +19,7 @@ evidence::Usage Used(double cpu_s, std::uint64_t memory, std::string basis) {
 TEST(NodeUsage, OneNodeIsTheWhole) {
   NodeUsage usage;
   EXPECT_EQ(usage.Add(kRun, "n1", 1, Used(3, 100, "sampled"), kNow), Used(3, 100, "sampled"));
-  EXPECT_EQ(usage.Add(kRun, "n1", 0, Used(4, 100, "sampled"), kNow), Used(4, 100, "sampled"));
+  EXPECT_EQ(usage.Add(kRun, "n1", 0, Used(4, 100, "sampled"), kNow), std::nullopt);
   EXPECT_EQ(usage.entries(), 0U);
 }
 

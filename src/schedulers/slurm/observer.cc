@@ -44,7 +44,8 @@ SlurmObserver::SlurmObserver(SlurmObserverOptions options, base::Clock& clock,
       accounting_schedule_(options_.accounting_interval, kMost),
       nodes_schedule_(options_.nodes_interval, kMost),
       partitions_schedule_(options_.partitions_interval, kMost),
-      config_schedule_(kConfigEvery, kConfigEvery) {}
+      config_schedule_(kConfigEvery, kConfigEvery),
+      window_(options_.longest_window) {}
 
 SlurmObserver::~SlurmObserver() = default;
 
@@ -124,12 +125,13 @@ void SlurmObserver::Observe(const collect::Tick& tick, EvidenceSink& sink) {
   // While the outbox takes nothing, nothing new is taken: it waits in the mailbox and in Slurm.
   if (outgoing_.Flush(sink, tick.wall)) TakeReports(tick, sink);
   StartClaim(tick);
+  // Before what is newer of the same jobs.
+  if (keeper_) TakeStrays(tick);
   if (SamplesThisHost()) {
     TakeHooks(tick);
     TakeOwnJobs(tick);
   }
   if (keeper_) {
-    TakeStrays(tick);
     if (outgoing_.empty()) run_files_->Pass(*table_, outgoing_);
     if (tick.mono >= next_sweep_) {
       next_sweep_ = tick.mono + kSweepEvery;

@@ -61,6 +61,8 @@ struct SlurmObserverOptions {
   std::chrono::seconds overlap{300};  // of sacct's windows: records reach slurmdbd late
   // At first start sacct is read from so long ago; what is older is backfill's.
   std::chrono::seconds first_window{600};
+  // What a long absence left is read in pieces.
+  std::chrono::seconds longest_window{6 * 3600};
   std::size_t mailbox_bytes = 40U << 20;
   std::size_t pending_shown = 1000;  // waiting jobs in the cluster's state, by priority
   LedgerOptions ledger;
@@ -128,6 +130,7 @@ class SlurmObserver final : public Observer, public KeyResolver {
   void Take(ScriptDone&& done, const collect::Tick& tick);
   void Take(StateWritten&& done, const collect::Tick& tick);
   void Take(ClaimDone&& done, const collect::Tick& tick);
+  void NoteUnparsed(std::uint64_t rows, const collect::Tick& tick);
   void BuildClusterState(const collect::Tick& tick);
   void LookAtPlaces(const collect::Tick& tick);
   RunKeeper::Followers MakeFollowers();
@@ -139,7 +142,8 @@ class SlurmObserver final : public Observer, public KeyResolver {
   void StartAccountingLookUp(const collect::Tick& tick);
   void StartScript(const collect::Tick& tick);
   void StartClaim(const collect::Tick& tick);
-  SacctWindow NextWindow(base::WallTime now);
+  SacctWindow NextWindow(const collect::Tick& tick);
+  bool AdaptWindow(const AccountingDone& done, const collect::Tick& tick);
   void WriteState(const collect::Tick& tick);
   std::string StatePath() const;
   // observer_health.cc
@@ -206,12 +210,16 @@ class SlurmObserver final : public Observer, public KeyResolver {
   bool has_accounting_ = true;
   base::MonoTime next_lookup_{};
   base::MonoTime next_accounting_lookup_{};
+  base::MonoTime accounting_lookup_latest_{};
   base::MonoTime next_sweep_{};
   base::MonoTime next_state_{};
   std::size_t state_size_ = 0;
   // After an outage of slurmdbd records of that time arrive late: windows reach back to its
   // beginning at these moments once more.
   std::int64_t outage_since_s_ = 0;
+  std::chrono::seconds window_;  // of sacct: shorter while longer ones fail
+  bool reached_back_ = false;    // the window that runs now does
+  bool outage_ = false;          // slurmdbd is away
   std::deque<base::MonoTime> reach_back_at_;
 
   std::vector<evidence::ClusterNode> nodes_;
@@ -243,8 +251,8 @@ class SlurmObserver final : public Observer, public KeyResolver {
   std::size_t foreign_ = 0;                      // jobs of this host that another cluster runs
   collect::Tick last_tick_{};
   QueueDone last_listing_;
-  std::uint64_t malformed_ = 0;
   std::uint64_t unparsed_ = 0;
+  std::optional<base::MonoTime> unparsed_at_;
   base::RateLimit log_limit_{std::chrono::seconds(60)};
 };
 

@@ -20,8 +20,6 @@ constexpr std::uint64_t kManyJobs = 2'000;
 constexpr auto kAccountingLookUpEvery = 10s;
 constexpr auto kAccountingLookUpLatest = 5min;  // then also where it cannot be afforded
 constexpr std::size_t kMaxAccountingLookUps = 200;
-// What a long absence left is read in pieces.
-constexpr std::chrono::seconds kLongestWindow = 6h;
 constexpr std::chrono::seconds kReachBackMost = 24h;
 constexpr auto kClaimEvery = 30s;
 constexpr std::chrono::seconds kStateEvery = 30s;
@@ -97,23 +95,22 @@ void SlurmObserver::StartLookUp(const collect::Tick& tick) {
       });
 }
 
-SacctWindow SlurmObserver::NextWindow(base::WallTime now) {
-  const std::int64_t now_s = Seconds(now);
+SacctWindow SlurmObserver::NextWindow(const collect::Tick& tick) {
+  const std::int64_t now_s = Seconds(tick.wall);
   std::int64_t& cursor = table_->marks.accounting_cursor_s;
   if (cursor == 0 || cursor > now_s) cursor = now_s - options_.first_window.count();
   std::int64_t from = cursor - options_.overlap.count();
-  if (!reach_back_at_.empty() && last_tick_.mono >= reach_back_at_.front()) {
-    reach_back_at_.pop_front();
+  reached_back_ = !reach_back_at_.empty() && tick.mono >= reach_back_at_.front();
+  if (reached_back_)
     from = std::min(from, std::max(outage_since_s_, now_s - kReachBackMost.count()));
-  }
-  const std::int64_t to = std::min(now_s, cursor + kLongestWindow.count());
+  const std::int64_t to = std::min(now_s, cursor + window_.count());
   return {.from = base::WallTime(std::chrono::seconds(from)),
           .to = base::WallTime(std::chrono::seconds(to))};
 }
 
 void SlurmObserver::StartAccounting(const collect::Tick& tick) {
   if (!accounting_schedule_.Due(tick.mono)) return;
-  AccountingTask task{.cluster = table_->cluster(), .window = NextWindow(tick.wall), .job_ids = {}};
+  AccountingTask task{.cluster = table_->cluster(), .window = NextWindow(tick), .job_ids = {}};
   if (accounting_lane_->Post([task, runner = runner_, state = accounting_state_,
                               mailbox = mailbox_](std::stop_token stop) {
         RunAccountingTask(task, *runner, *state, *mailbox, stop);
@@ -127,9 +124,14 @@ void SlurmObserver::StartAccountingLookUp(const collect::Tick& tick) {
   next_accounting_lookup_ = tick.mono + kAccountingLookUpEvery;
   const CommandLedger::Kind& windows = ledger_->of(CommandKind::kAccounting);
   if (windows.failures_in_row > 0 || !keeper_->WantsAccountingLookUps(tick)) return;
-  const auto last = ledger_->of(CommandKind::kAccountingLookup).succeeded_at;
-  const bool waited = last && tick.mono - *last > kAccountingLookUpLatest;
-  if (!waited && !ledger_->Affords(CommandKind::kAccountingLookup, tick.mono)) return;
+  // Where nothing can ever be afforded, too: this is how lost runs come to their ends.
+  if (accounting_lookup_latest_ == base::MonoTime{})
+    accounting_lookup_latest_ = tick.mono + kAccountingLookUpLatest;
+  if (tick.mono < accounting_lookup_latest_ &&
+      !ledger_->Affords(CommandKind::kAccountingLookup, tick.mono)) {
+    return;
+  }
+  accounting_lookup_latest_ = tick.mono + kAccountingLookUpLatest;
   AccountingTask task{.cluster = table_->cluster(),
                       .window = {},
                       .job_ids = keeper_->TakeAccountingLookUps(kMaxAccountingLookUps, tick)};

@@ -15,6 +15,7 @@ using evidence::HealthStatus;
 // Jobs that started one after the other without a hook's word.
 constexpr std::uint64_t kStartsWithout = 10;
 constexpr auto kUnfoundFor = 1min;
+constexpr auto kUnparsedFor = 1h;
 
 double Milliseconds(std::chrono::microseconds time) {
   return static_cast<double>(time.count()) / 1000.0;
@@ -105,16 +106,19 @@ std::vector<HealthRow> SlurmObserver::health() const {
                                4 * options_.queue_interval, tick);
   if (!config_ && config.failures_in_row > 0)
     Degrade(queue, HealthStatus::kFailed, Word(config.error), config.error.message);
-  if (queue.status == HealthStatus::kOk && last_listing_.unbelieved) {
+  // Where all that was listed had ended, there is nothing to wonder about.
+  const bool had_jobs = keeper_ && keeper_->figures().queued + keeper_->figures().running > 0;
+  if (queue.status == HealthStatus::kOk && last_listing_.unbelieved && had_jobs) {
     Degrade(queue, HealthStatus::kDegraded, "empty",
             "squeue lists no job although there were some a moment ago; it is asked again");
   }
-  if (queue.status == HealthStatus::kOk && malformed_ + unparsed_ > 0) {
+  if (queue.status == HealthStatus::kOk && unparsed_at_ &&
+      tick.mono - *unparsed_at_ < kUnparsedFor) {
     Degrade(queue, HealthStatus::kDegraded, "unparsed",
-            fmt::format("{} rows of squeue or sacct were not understood", malformed_ + unparsed_));
+            fmt::format("{} rows of squeue or sacct were not understood", unparsed_));
   }
   queue.figures["rows"] = static_cast<double>(last_listing_.rows);
-  queue.figures["unparsed"] = static_cast<double>(malformed_ + unparsed_);
+  queue.figures["unparsed"] = static_cast<double>(unparsed_);
   queue.figures["not_taken"] = static_cast<double>(last_listing_.not_taken);
   rows.push_back(std::move(queue));
 

@@ -33,7 +33,8 @@ bool IsOfFiles(const evidence::Execution& execution) {
 
 // Events of this host's hooks. What a crash loses of them, the next listing has.
 void SlurmObserver::TakeHooks(const collect::Tick& tick) {
-  if (!hooks_) return;
+  // While the outbox takes nothing, they wait in their directory.
+  if (!hooks_ || outgoing_.is_long()) return;
   auto entries = hooks_->Look(tick.wall);
   hooks_looked_ = entries ? base::Status() : std::unexpected(entries.error());
   if (!entries) return;
@@ -96,7 +97,7 @@ bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std:
   }
   NoteHeard(host, at);
   if (report->kind == ReportKind::kUsage || report->kind == ReportKind::kLastUsage) {
-    if (!TakeUsage(seen, host, at)) {
+    if (outgoing_.is_long() || !TakeUsage(seen, host, at)) {
       if (strays_.size() >= kMaxStrays) strays_.pop_front();
       strays_.push_back({.seen = seen, .host = std::string(host), .at = at});
     }
@@ -104,11 +105,15 @@ bool SlurmObserver::OnLifecycle(const evidence::ExecutionObservation& seen, std:
   }
   if (!keeper_) return true;  // the first listing will have it
   std::uint32_t job_id = report->job.job_id;
+  std::optional<RunId> id;
   if (job_id == 0) {
-    const auto id = table_->BySluid(report->job.sluid);
+    id = table_->BySluid(report->job.sluid);
     if (!id) return true;
     job_id = id->job_id;
+  } else {
+    id = table_->At(job_id, at);
   }
+  if (IsForeign(report->node, id ? table_->Find(*id) : nullptr)) return true;
   keeper_->TakeHint({.ends = report->kind == ReportKind::kEnded,
                      .job_id = job_id,
                      .at = at,
@@ -170,7 +175,7 @@ void SlurmObserver::LookAtPlaces(const collect::Tick& tick) {
   }
 }
 
-// False: the job is not known yet.
+// False: the job, or on how many nodes it runs, is not known yet.
 bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::string_view host,
                               base::WallTime at) {
   const auto report = ReadReport(seen);
@@ -180,10 +185,11 @@ bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::s
   if (!identity) return false;
   const RunId id = RunIdOf(identity->job_id, identity->submitted);
   const TrackedRun* run = table_->Find(id);
+  if (run == nullptr) return false;
   if (IsForeign(report->node, run)) return true;
   // What one of several nodes saw must not stand for the whole: until it is known how many there
   // are, it waits.
-  const std::uint32_t nodes = run == nullptr ? 0 : run->node_count;
+  const std::uint32_t nodes = run->node_count;
   if (nodes == 0) return false;
   const std::string_view node = report->node.empty() ? host : std::string_view(report->node);
   auto sum = node_usage_.Add(id, node, nodes, seen.execution.used, at);
@@ -191,7 +197,7 @@ bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::s
   evidence::ExecutionObservation whole;
   whole.key = *key;
   whole.execution.source_type = evidence::SourceType::kSlurm;
-  whole.execution.restart_count = run == nullptr ? 0 : run->restarts.value_or(0);
+  whole.execution.restart_count = run->restarts.value_or(0);
   whole.execution.used = *std::move(sum);
   whole.execution.updated_at = clock_.Now();
   outgoing_.Add(std::move(whole));
@@ -199,6 +205,7 @@ bool SlurmObserver::TakeUsage(const evidence::ExecutionObservation& seen, std::s
 }
 
 void SlurmObserver::TakeStrays(const collect::Tick& tick) {
+  if (outgoing_.is_long()) return;
   for (std::size_t left = std::min<std::size_t>(strays_.size(), 500); left > 0; --left) {
     StrayUsage stray = std::move(strays_.front());
     strays_.pop_front();

@@ -10,7 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kFlushAt = 1000;
 // When windows of sacct reach back once more after an outage of slurmdbd.
 constexpr auto kFirstReachBack = 2min;
 constexpr auto kSecondReachBack = 10min;
@@ -24,16 +23,27 @@ void SlurmObserver::TakeReports(const collect::Tick& tick, EvidenceSink& sink) {
     if (!report) break;
     std::visit([&](auto&& what) { Take(std::forward<decltype(what)>(what), tick); },
                *std::move(report));
-    if (outgoing_.size() >= kFlushAt && !outgoing_.Flush(sink, tick.wall)) return;
+    if (outgoing_.is_long() && !outgoing_.Flush(sink, tick.wall)) return;
   } while (std::chrono::steady_clock::now() < until);
   (void)outgoing_.Flush(sink, tick.wall);
 }
 
+void SlurmObserver::NoteUnparsed(std::uint64_t rows, const collect::Tick& tick) {
+  if (rows == 0) return;
+  unparsed_ += rows;
+  unparsed_at_ = tick.mono;
+}
+
 void SlurmObserver::Take(RowBatch&& batch, const collect::Tick& tick) {
+  const QueueNaming naming{.version = config_ ? ParseVersion(config_->version) : std::nullopt,
+                           .host_of = [this](std::string_view node) {
+                             const auto known = hosts_.find(node);
+                             return known == hosts_.end() ? std::string(node) : known->second;
+                           }};
   for (const RowBatch::Row& row : batch.rows) {
-    auto job = ParseQueueRow(batch.BytesOf(row), table_->cluster());
+    auto job = ParseQueueRow(batch.BytesOf(row), table_->cluster(), naming);
     if (!job) {
-      ++unparsed_;
+      NoteUnparsed(1, tick);
       continue;
     }
     keeper_->TakeRow(*std::move(job), row.hash, row.stable_hash, tick);
@@ -44,7 +54,7 @@ void SlurmObserver::Take(QueueDone&& done, const collect::Tick& tick) {
   const CommandKind kind = done.is_listing ? CommandKind::kQueue : CommandKind::kLookup;
   const bool had_failed = ledger_->of(CommandKind::kQueue).failures_in_row > 0;
   ledger_->Record(kind, done.cost, done.status, tick.mono, done.runs);
-  malformed_ += done.malformed;
+  NoteUnparsed(done.malformed, tick);
   if (done.status || !done.is_listing) keeper_->TakeGone(done.gone, tick);
   if (!done.is_listing) {
     lookup_runs_ = false;
@@ -76,9 +86,8 @@ void SlurmObserver::Take(AccountingRuns&& runs, const collect::Tick& tick) {
 void SlurmObserver::Take(AccountingDone&& done, const collect::Tick& tick) {
   const CommandKind kind =
       done.is_window ? CommandKind::kAccounting : CommandKind::kAccountingLookup;
-  const bool had_failed = ledger_->of(CommandKind::kAccounting).failures_in_row > 0;
   ledger_->Record(kind, done.cost, done.status, tick.mono, done.runs);
-  malformed_ += done.bad_rows;
+  NoteUnparsed(done.bad_rows, tick);
   if (!done.status && done.status.error().reason == "slurm.no_accounting") {
     has_accounting_ = false;
     keeper_->SetAccounting(false);
@@ -90,14 +99,41 @@ void SlurmObserver::Take(AccountingDone&& done, const collect::Tick& tick) {
   }
   accounting_schedule_.Ended(tick.mono, done.cost.wall, done.status.has_value());
   std::int64_t& cursor = table_->marks.accounting_cursor_s;
+  if (!AdaptWindow(done, tick)) return;
   if (!done.status) {
-    if (!had_failed) outage_since_s_ = cursor - options_.overlap.count();
+    // What was to be read once more of the last outage is not forgotten over a new one.
+    if (!outage_ && reach_back_at_.empty()) outage_since_s_ = cursor - options_.overlap.count();
+    outage_ = true;
     return;
   }
-  if (had_failed) reach_back_at_ = {tick.mono + kFirstReachBack, tick.mono + kSecondReachBack};
+  if (reached_back_) reach_back_at_.pop_front();
+  if (std::exchange(outage_, false))
+    reach_back_at_ = {tick.mono + kFirstReachBack, tick.mono + kSecondReachBack};
   cursor = std::max(cursor, done.read_to_s);
   const auto now = std::chrono::floor<std::chrono::seconds>(tick.wall).time_since_epoch().count();
-  if (now - cursor > 2 * options_.overlap.count()) accounting_schedule_.Hasten(tick.mono);
+  // Catching up takes a fifth of slurmdbd's time at most, as an import does.
+  if (now - cursor > 2 * options_.overlap.count())
+    accounting_schedule_.Hasten(tick.mono + 4 * done.cost.wall);
+}
+
+// A window that slurmdbd does not get through in time, or of which there are more records than are
+// taken in time, would never be read. False: its length is why it was not.
+bool SlurmObserver::AdaptWindow(const AccountingDone& done, const collect::Tick& tick) {
+  constexpr std::chrono::seconds kShortest{60};
+  constexpr std::chrono::seconds kShort{900};
+  if (done.status) {
+    window_ = std::min(window_ + window_ / 4, options_.longest_window);
+    return true;
+  }
+  const std::string& reason = done.status.error().reason;
+  if (reason != "slurm.timeout" && reason != "slurm.behind") return true;
+  const std::int64_t cursor = table_->marks.accounting_cursor_s;
+  if (reached_back_ && cursor > outage_since_s_) {
+    outage_since_s_ += (cursor - outage_since_s_ + 1) / 2;
+    return false;
+  }
+  window_ = std::max(window_ / 2, kShortest);
+  return tick.wall - base::WallTime(std::chrono::seconds(cursor)) < kShort;
 }
 
 void SlurmObserver::Take(ConfigDone&& done, const collect::Tick& tick) {

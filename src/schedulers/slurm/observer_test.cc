@@ -401,6 +401,76 @@ TEST_F(Observing, AfterDaysAwayWindowsAreReadInPieces) {
   EXPECT_GE(slurm.Count(Program::kSacct, "--starttime="), 10U);
 }
 
+TEST_F(Observing, WindowsThatSlurmdbdDoesNotGetThroughAreMadeShorter) {
+  Pass(61s);
+  observer->Stop();
+  slurm.Submit(4);
+  slurm.Begin(4);
+  slurm.End(4);
+  clock.Advance(std::chrono::hours(20));
+  slurm.longest_window_s = 2700;
+  observer.reset();
+  Start();
+  Pass(7200s);
+  EXPECT_EQ(Run(4).status, ExecutionStatus::kSucceeded);
+  EXPECT_LT(Row("slurm_sacct").figures["behind_s"], 900);
+}
+
+// What each look at all jobs takes leaves no share for single ones.
+TEST_F(Observing, LostRunsAreAskedForAlsoWhereNothingCanBeAfforded) {
+  slurm.latency = 3000ms;
+  slurm.Submit(41);
+  slurm.Submit(42);
+  slurm.Begin(41);
+  Pass(120s);
+  slurm.Lose(41);
+  Pass(560s);
+  EXPECT_GE(slurm.Count(Program::kSacct, "--jobs=41"), 1U);
+  EXPECT_EQ(slurm.Count(Program::kSqueue, "--jobs="), 0U);
+}
+
+TEST_F(Observing, AFullOutboxIsNoReasonToGrow) {
+  slurm.Submit(41);
+  slurm.Begin(41);
+  Pass(31s);
+  sink.refuses = true;
+  evidence::Usage usage;
+  for (int i = 1; i <= 5000; ++i) {
+    usage.cpu_s = i;
+    EXPECT_TRUE(observer->OnLifecycle(
+        MakeUsageReport({.job_id = 41, .sluid = {}}, "fir07", usage, /*last=*/false), "fir07",
+        clock.Now()));
+  }
+  Pass(5s);
+  EXPECT_THAT(Row("slurm_jobs").message, testing::StartsWith("1000 records wait"));
+  sink.refuses = false;
+  Pass(30s);
+  EXPECT_EQ(Run(41).used.cpu_s, 5000.0) << "the last word";
+}
+
+TEST_F(Observing, TheEndOfAllJobsIsNoFailure) {
+  slurm.Submit(41);
+  slurm.Begin(41);
+  Pass(31s);
+  slurm.End(41);
+  for (int i = 0; i < 500; ++i) {
+    Pass(1s);
+    EXPECT_EQ(Row("slurm_squeue").reason, "") << i;
+  }
+}
+
+// A Prolog of another cluster's node on this host: its job has the id of one of ours that waits.
+TEST_F(Observing, AnotherClustersHookStartsNoJobOfOurs) {
+  slurm.Submit(41);
+  Pass(31s);
+  Hook(HookKind::kProlog, 41, "oak01");
+  Pass(2s);
+  EXPECT_EQ(Run(41).status, ExecutionStatus::kQueued);
+  Hook(HookKind::kProlog, 41, "fir07");
+  Pass(2s);
+  EXPECT_EQ(Run(41).status, ExecutionStatus::kRunning);
+}
+
 TEST_F(Observing, AFullOutboxLosesNothing) {
   sink.refuses = true;
   slurm.Submit(41);
@@ -449,6 +519,41 @@ TEST_F(Observing, UsageOfNodesIsAddedUp) {
   Pass(1s);
   EXPECT_EQ(Run(41).used.cpu_s, 20.0);
   EXPECT_EQ(Run(41).used.memory_peak_bytes, 2000U);
+}
+
+// Whoever drains what samplers left meanwhile has no row of the job yet, or never will.
+TEST_F(Observing, UsageOfOneNodeIsNoTotalAfterARestartEither) {
+  using enum QueueField;
+  const auto on_two_nodes = [&](std::uint32_t id) {
+    slurm.Submit(id);
+    slurm.Begin(id);
+    slurm.row(id)[kNodeList] = "fir[07-08]";
+    slurm.row(id)[kNumNodes] = "2";
+    slurm.row(id)[kTresAlloc] = "cpu=4,mem=8G,node=2,billing=4";
+  };
+  on_two_nodes(41);
+  on_two_nodes(42);
+  Pass(31s);
+  slurm.HoldAccounting(true);
+  slurm.End(42);
+  Pass(31s);
+  slurm.slurmctld_is_up = false;
+  Restart();
+  evidence::Usage usage;
+  usage.cpu_s = 10;
+  const auto report = [&](std::uint32_t id, const char* node) {
+    EXPECT_TRUE(observer->OnLifecycle(
+        MakeUsageReport({.job_id = id, .sluid = {}}, node, usage, /*last=*/true), node,
+        clock.Now()));
+  };
+  for (const std::uint32_t id : {41, 42}) report(id, "fir07");
+  Pass(2s);
+  EXPECT_EQ(Run(41).used.cpu_s, std::nullopt);
+  EXPECT_EQ(Run(42).used.cpu_s, std::nullopt);
+  for (const std::uint32_t id : {41, 42}) report(id, "fir08");
+  Pass(2s);
+  EXPECT_EQ(Run(41).used.cpu_s, 20.0);
+  EXPECT_EQ(Run(42).used.cpu_s, 20.0);
 }
 
 // A second cluster on the same machines: its job has this id too.

@@ -21,6 +21,9 @@ class Outgoing {
   bool Flush(EvidenceSink& sink, base::WallTime at);
 
   bool empty() const { return waiting_.empty(); }
+  // So many wait that they are to be offered before more is added; where they are not taken, what
+  // can wait elsewhere does.
+  bool is_long() const { return waiting_.size() >= 1000; }
   std::size_t size() const { return waiting_.size(); }
   std::uint64_t sent() const { return sent_; }
   std::uint64_t refused() const { return refused_; }   // can never be taken

@@ -1,5 +1,7 @@
 #include "schedulers/slurm/run_keeper.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -20,6 +22,7 @@ constexpr std::int64_t kRecordDue = 180;
 constexpr std::int64_t kGiveUp = std::int64_t{7} * 86'400;
 constexpr seconds kForgetEvery{60};
 constexpr double kUpdateBurst = 1000;
+constexpr std::size_t kOwedPerSweep = 5'000;
 
 std::int64_t Seconds(base::WallTime time) {
   return std::chrono::floor<seconds>(time).time_since_epoch().count();
@@ -44,6 +47,28 @@ void DropFreeText(evidence::Execution& execution) {
   execution.name.clear();
   execution.comment.clear();
   execution.working_directory.clear();
+}
+
+// Whether a waiting run's row says something that somebody who waits would want to know; priorities
+// of all runs change every few minutes.
+bool WaitDiffers(const TrackedRun& run, const evidence::Execution& execution) {
+  return !run.waiting || run.waiting->reason != execution.native_reason ||
+         run.waiting->eligible_s != Seconds(execution.eligible_at) ||
+         run.waiting->expected_start_s != Seconds(execution.expected_start_at);
+}
+
+// What changes while a run only waits.
+evidence::Execution DescribeWait(const TrackedRun& run) {
+  const WaitingDetail& waiting = *run.waiting;
+  evidence::Execution execution;
+  execution.status = evidence::ExecutionStatus::kQueued;
+  execution.native_reason = waiting.reason;
+  execution.restart_count = run.restarts.value_or(0);
+  if (waiting.eligible_s != 0) execution.eligible_at = Time(waiting.eligible_s);
+  if (waiting.expected_start_s != 0) execution.expected_start_at = Time(waiting.expected_start_s);
+  if (waiting.priority >= 0)
+    execution.labels.emplace(kLabelPriority, fmt::format("{}", waiting.priority));
+  return execution;
 }
 
 }  // namespace
@@ -91,7 +116,10 @@ void RunKeeper::Tell(RunId id, evidence::Execution execution, const collect::Tic
 void RunKeeper::RememberNodes(const evidence::Execution& execution, TrackedRun& run,
                               RunPhase phase) {
   const std::size_t listed = phase == RunPhase::kQueued ? 0 : execution.nodes.size();
-  run.node_count = execution.allocated.node_count.value_or(static_cast<std::uint32_t>(listed));
+  // What says nothing of their number takes nothing back: it may be known from the last life.
+  const std::uint32_t count =
+      execution.allocated.node_count.value_or(static_cast<std::uint32_t>(listed));
+  if (count != 0) run.node_count = count;
   run.nodes.clear();
   run.nodes.reserve(listed);
   for (std::size_t i = 0; i < listed; ++i)
@@ -130,11 +158,33 @@ bool RunKeeper::MayUpdateWaiting(const TrackedRun& run, const collect::Tick& tic
                                                                options_.waiting_updates_per_s);
   tokens_at_ = tick.mono;
   if (Seconds(tick.wall) - run.emitted_s < options_.waiting_update.count() || update_tokens_ < 1) {
-    ++figures_.waiting_updates_left_out;
     return false;
   }
   update_tokens_ -= 1;
   return true;
+}
+
+// A row that does not change any more comes no more: without this a run that waits for days would
+// stand there with the reason of its first minute.
+void RunKeeper::TellOwedUpdates(const collect::Tick& tick) {
+  if (outgoing_.is_long()) return;
+  for (std::size_t left = std::min(owed_.size(), kOwedPerSweep); left > 0; --left) {
+    const RunId id = owed_.front();
+    owed_.pop_front();
+    TrackedRun* run = table_.Find(id);
+    if (run == nullptr || !run->owes_update) continue;
+    if (run->phase != RunPhase::kQueued || run->gone_s != 0 || !run->waiting) {
+      run->owes_update = false;
+      continue;
+    }
+    if (!MayUpdateWaiting(*run, tick)) {
+      owed_.push_back(id);
+      continue;
+    }
+    run->owes_update = false;
+    run->emitted_s = Seconds(tick.wall);
+    Tell(id, DescribeWait(*run), tick);
+  }
 }
 
 void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
@@ -160,6 +210,7 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
     SettleWant(id.job_id, phase, tick.mono);
     return;
   }
+  const bool wait_differs = WaitDiffers(run, job.execution);
   Remember(job, id, run, phase);
   run.gone_s = 0;
   run.phase = phase;
@@ -183,7 +234,13 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
   SettleWant(id.job_id, phase, tick.mono);
   const std::uint64_t known_by = phase == RunPhase::kQueued ? stable_hash : hash;
   const bool is_same = !is_new && phase == before && run.row_hash == known_by;
-  if (is_same && (phase != RunPhase::kQueued || !MayUpdateWaiting(run, tick))) return;
+  if (is_same && phase != RunPhase::kQueued) return;
+  if (is_same && !MayUpdateWaiting(run, tick)) {
+    ++figures_.waiting_updates_left_out;
+    if (wait_differs && !std::exchange(run.owes_update, true)) owed_.push_back(id);
+    return;
+  }
+  run.owes_update = false;
   run.row_hash = known_by;
   run.emitted_s = Seconds(tick.wall);
   Tell(id, std::move(job.execution), tick);
@@ -357,6 +414,8 @@ void RunKeeper::Sweep(const collect::Tick& tick) {
   });
   std::erase_if(wants_,
                 [&](const auto& entry) { return tick.mono - entry.second.since > kWantsFor; });
+  std::erase_if(unknown_, [&](const auto& entry) { return tick.mono > entry.second; });
+  TellOwedUpdates(tick);
   figures_.awaiting_final = overdue_.size() - std::min(overdue_.size(), lost_.size());
   figures_.lost = lost_.size();
   if (tick.mono < next_forget_) return;

@@ -2,7 +2,8 @@
 // of them are worth telling, and knows which runs want another look. No I/O, no threads; the
 // capture thread owns it. Times are arguments.
 //
-// A run is told of when its row of squeue changes (while it waits, seldom), at its start as soon as
+// A run is told of when its row of squeue changes (while it waits, seldom, and what was held back
+// then later), at its start as soon as
 // a hook reports it, at its end as squeue tells it, and last by sacct, which is final. A run that
 // left squeue without an end is lost: sacct is asked for it, and only when that does not know it
 // either for a while, an end that nobody saw is made up and says so.
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -98,8 +100,8 @@ class RunKeeper {
     std::uint64_t starts_without_hint = 0;  // seen by squeue alone, since the last hint
     std::uint64_t finals = 0;
     std::uint64_t guessed = 0;
-    std::uint64_t without_key = 0;  // rows that name no submit time
-    std::uint64_t waiting_updates_left_out = 0;
+    std::uint64_t without_key = 0;               // rows that name no submit time
+    std::uint64_t waiting_updates_left_out = 0;  // or put off
   };
   const Figures& figures() const { return figures_; }
 
@@ -119,6 +121,7 @@ class RunKeeper {
   void RememberNodes(const evidence::Execution& execution, TrackedRun& run, RunPhase phase);
   void Remember(const Job& job, RunId id, TrackedRun& run, RunPhase phase);
   bool MayUpdateWaiting(const TrackedRun& run, const collect::Tick& tick);
+  void TellOwedUpdates(const collect::Tick& tick);
   void Count(const TrackedRun& run, int by);
   void End(RunId id, TrackedRun& run, base::WallTime now);
   void EndOlderRuns(RunId newest, const collect::Tick& tick);
@@ -134,8 +137,10 @@ class RunKeeper {
   const Followers followers_;
   bool accounting_ = true;
   std::map<std::uint32_t, Want> wants_;
-  std::map<RunId, Overdue> overdue_;  // ended or lost, and not final
+  std::map<std::uint32_t, base::MonoTime> unknown_;  // until when they are not asked for again
+  std::map<RunId, Overdue> overdue_;                 // ended or lost, and not final
   std::set<RunId> lost_;
+  std::deque<RunId> owed_;  // waiting runs that owe an update, each once
   double update_tokens_;
   base::MonoTime tokens_at_{};
   base::MonoTime next_forget_{};

@@ -16,6 +16,10 @@ constexpr std::array<std::chrono::milliseconds, 5> kLookUpWaits = {
 // slurmd runs the epilog while slurmctld has not yet heard of the job's end.
 constexpr std::chrono::milliseconds kAfterEpilog{300};
 constexpr std::size_t kMaxWants = 20'000;
+// A job of which squeue knows nothing (a cgroup that was left behind, another cluster's) is looked
+// up no more for so long, whoever names it.
+constexpr std::chrono::minutes kUnknownFor{10};
+constexpr std::size_t kMaxUnknown = 20'000;
 constexpr std::int64_t kAskAgain = 120;  // doubled with each try
 
 std::int64_t Seconds(base::WallTime time) {
@@ -25,6 +29,8 @@ std::int64_t Seconds(base::WallTime time) {
 }  // namespace
 
 void RunKeeper::WantUnknown(std::uint32_t job_id, base::MonoTime now) {
+  if (unknown_.contains(job_id) || unknown_.size() >= kMaxUnknown) return;
+  unknown_.emplace(job_id, now + kUnknownFor);
   WantLookUp(job_id, /*until_end=*/false, now);
 }
 

@@ -130,6 +130,70 @@ TEST_F(Keeping, AChangedRowOfARunningJobIsHandedOnForItsFiles) {
   EXPECT_EQ(followed.size(), 2U) << "its comment may say no";
 }
 
+TEST_F(Keeping, AJobThatNobodyKnowsIsLookedUpAFewTimesOnly) {
+  int asked = 0;
+  for (int i = 0; i < 590; ++i) {
+    keeper->WantUnknown(9, tick.mono);
+    for (const std::uint32_t id : keeper->TakeLookUps(64, tick.mono)) {
+      EXPECT_EQ(id, 9U);
+      ++asked;
+      Gone({9});
+    }
+    Pass(1s);
+  }
+  EXPECT_EQ(asked, 5);
+  Pass(60s);
+  keeper->WantUnknown(9, tick.mono);
+  EXPECT_TRUE(keeper->WantsLookUps(tick.mono)) << "it may be somebody else's by now";
+}
+
+TEST_F(Keeping, TokensOnACommandLineDoNotLeaveTheHost) {
+  Job job = MakeJob(7, kNow - 100, ExecutionStatus::kQueued);
+  job.execution.command = {"/home/mira/push.sh --api-key=9f8e7d6c5b4a39281706f5e4d3c2b1a0"};
+  Row(job);
+  const auto told = Told();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_TRUE(told[0].execution.command.at(0).starts_with("/home/mira/push.sh --api-key="));
+  EXPECT_FALSE(told[0].execution.command[0].contains("9f8e7d6c"));
+}
+
+// squeue's row changed within the ten minutes, and then no more.
+TEST_F(Keeping, TheLastReasonOfAWaitIsToldInTime) {
+  Job job = MakeJob(7, kNow - 100, ExecutionStatus::kQueued);
+  job.execution.native_reason = "None";
+  Row(job, 1);
+  job.execution.native_reason = "QOSMaxJobsPerUserLimit";
+  job.execution.expected_start_at = At(kNow + 5000);
+  Row(job, 2);
+  Row(job, 3);
+  EXPECT_EQ(Told().size(), 1U);
+  Pass(590s);
+  EXPECT_TRUE(Told().empty());
+  Pass(20s);
+  auto told = Told();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].execution.status, ExecutionStatus::kQueued);
+  EXPECT_EQ(told[0].execution.native_reason, "QOSMaxJobsPerUserLimit");
+  EXPECT_EQ(told[0].execution.expected_start_at, At(kNow + 5000));
+  Pass(3600s);
+  EXPECT_TRUE(Told().empty()) << "once";
+  job.execution.native_reason = "Priority";
+  Row(job, 4);
+  EXPECT_EQ(Told().size(), 1U);
+  Row(job, 5);
+  Pass(3600s);
+  EXPECT_TRUE(Told().empty()) << "its priority changed, no more";
+  job.execution.native_reason = "Resources";
+  Row(job, 6);
+  EXPECT_EQ(Told().size(), 1U);
+  job.execution.native_reason = "None";
+  Row(job, 7);
+  Row(MakeJob(7, kNow - 100, ExecutionStatus::kRunning));
+  EXPECT_EQ(Told().size(), 1U);
+  Pass(3600s);
+  EXPECT_TRUE(Told().empty()) << "it waits no more";
+}
+
 TEST_F(Keeping, WaitingRunsAreToldAgainSeldom) {
   options.waiting_updates_per_s = 0;
   Start();
