@@ -48,19 +48,27 @@ void HostClock::Judge() {
 bool HostClock::Note(const std::string& stream, const ClockReading& handed_over,
                      const std::optional<Sighting>& sighting) {
   const microseconds before = correction_;
+  const auto estimate = sighting ? Estimate(*sighting) : std::nullopt;
+  const bool began_anew = !stream_.empty() && stream != stream_;
+  if (began_anew && estimate && std::chrono::abs(*estimate) <= kThreshold) {
+    // A clock that is right is no matter of opinion: it was set, and the sampler or the host began
+    // anew. To go on with the old correction would put what it tells before its jobs began.
+    correction_ = microseconds(0);
+    count_ = 0;
+  }
   if (stream == stream_) {
     const auto wall = handed_over.wall - last_.wall;
     const auto mono = std::chrono::duration_cast<microseconds>(handed_over.mono - last_.mono);
     if (const microseconds step = wall - mono; std::chrono::abs(step) > kStep) {
       // The host's clock was set. What was known of it before moves along.
-      for (microseconds& estimate : estimates_) estimate += step;
+      for (microseconds& known : estimates_) known += step;
       if (correction_ != microseconds(0)) correction_ = BeyondThreshold(correction_ + step);
       Judge();
     }
   }
   stream_ = stream;
   last_ = handed_over;
-  if (const auto estimate = sighting ? Estimate(*sighting) : std::nullopt) {
+  if (estimate) {
     estimates_[count_++ % kLooks] = *estimate;
     Judge();
   }

@@ -45,6 +45,21 @@ TEST(HostClock, LeavesARightClockAlone) {
   EXPECT_EQ(clock.skew(), 0us);
 }
 
+TEST(HostClock, ANewStreamWithARightClockIsBelievedAtOnce) {
+  for (const microseconds ahead : {microseconds(90s), microseconds(-90s)}) {
+    HostClock clock;
+    Host host;
+    host.ahead = ahead;
+    for (int i = 0; i < 10; ++i) host.Segment(&clock);
+    EXPECT_FALSE(host.Segment(&clock, true, "b")) << "the clock is as wrong as before";
+    ASSERT_LT(std::chrono::abs(clock.correction() - ahead), 1s);
+    host.ahead = 0s;
+    EXPECT_TRUE(host.Segment(&clock, true, "c"));
+    EXPECT_EQ(clock.correction(), 0us);
+    for (int i = 0; i < 10; ++i) EXPECT_FALSE(host.Segment(&clock, true, "c"));
+  }
+}
+
 TEST(HostClock, CorrectsNinetySecondsEitherWayOnceLooksAgree) {
   for (const microseconds ahead : {microseconds(90s), microseconds(-90s)}) {
     HostClock clock;
