@@ -86,29 +86,32 @@ bool HostState::WasTaken(const SegmentName& name) const {
   return mark != streams.end() && name.sequence <= mark->taken;
 }
 
-void HostState::MarkTaken(const SegmentName& name) {
-  const auto mark = std::ranges::find(streams, name.stream_id, &StreamMark::stream_id);
-  if (mark != streams.end()) {
-    mark->taken = std::max(mark->taken, name.sequence);
-    return;
-  }
+void HostState::Saw(const std::string& stream_id) {
+  if (std::ranges::find(streams, stream_id, &StreamMark::stream_id) != streams.end()) return;
   if (streams.size() == kStreams) streams.erase(streams.begin());
-  streams.push_back({.stream_id = name.stream_id, .taken = name.sequence});
+  streams.push_back({.stream_id = stream_id, .taken = 0});
+}
+
+void HostState::MarkTaken(const SegmentName& name) {
+  Saw(name.stream_id);
+  StreamMark& mark = *std::ranges::find(streams, name.stream_id, &StreamMark::stream_id);
+  mark.taken = std::max(mark.taken, name.sequence);
 }
 
 void HostState::Correct(std::chrono::microseconds by, const SegmentName& from) {
+  Saw(from.stream_id);
   previous = correction;
   correction = by;
   corrected_from = {.stream_id = from.stream_id, .taken = from.sequence};
 }
 
 std::chrono::microseconds HostState::CorrectionOf(const SegmentName& name) const {
-  const auto order = [](const std::string& stream, std::uint64_t sequence) {
-    return std::pair<std::string_view, std::uint64_t>(stream, sequence);
-  };
-  const bool before =
-      order(name.stream_id, name.sequence) < order(corrected_from.stream_id, corrected_from.taken);
-  return before ? previous : correction;
+  if (name.stream_id == corrected_from.stream_id)
+    return name.sequence < corrected_from.taken ? previous : correction;
+  // By when they were seen: a stream's id is made from its host's clock, which may have been wrong.
+  const auto mark = std::ranges::find(streams, name.stream_id, &StreamMark::stream_id);
+  const auto from = std::ranges::find(streams, corrected_from.stream_id, &StreamMark::stream_id);
+  return mark < from && from != streams.end() ? previous : correction;
 }
 
 std::string EncodeDrainState(const DrainState& state) {

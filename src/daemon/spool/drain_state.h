@@ -24,11 +24,14 @@ struct HostState {
   static constexpr std::size_t kStreams = 8;
   std::vector<StreamMark> streams;  // the last kStreams, in the order in which they were first seen
   std::chrono::microseconds correction{};
-  // Segments before this one are corrected by `previous`: also when they come again.
+  // Segments before this one, and of streams seen before its own, are corrected by `previous`: also
+  // when they come again.
   std::chrono::microseconds previous{};
   StreamMark corrected_from;  // empty: from the beginning
   bool operator==(const HostState&) const = default;
 
+  // A segment of the stream came. To be told before anything else of it.
+  void Saw(const std::string& stream_id);
   bool WasTaken(const SegmentName& name) const;
   // Everything of the stream up to `name` was taken.
   void MarkTaken(const SegmentName& name);

@@ -31,6 +31,7 @@ TEST(HostState, RemembersHowFarEachStreamWasTaken) {
 
 TEST(HostState, SegmentsBeforeACorrectionKeepTheOneBefore) {
   HostState host;
+  host.Saw(Name(1, 1).stream_id);
   host.Correct(90s, Name(2, 10));
   EXPECT_EQ(host.CorrectionOf(Name(1, 99)), 0s);
   EXPECT_EQ(host.CorrectionOf(Name(2, 9)), 0s);
@@ -39,6 +40,19 @@ TEST(HostState, SegmentsBeforeACorrectionKeepTheOneBefore) {
   host.Correct(0s, Name(3, 5));
   EXPECT_EQ(host.CorrectionOf(Name(3, 4)), 90s);
   EXPECT_EQ(host.CorrectionOf(Name(3, 5)), 0s);
+}
+
+// The id of the wrong clock's stream is of a later moment than that of the next one.
+TEST(HostState, StreamsCountInTheOrderInWhichTheyCame) {
+  HostState host;
+  host.Correct(90s, Name(5, 3));
+  host.Saw(Name(2, 1).stream_id);
+  host.Correct(0s, Name(2, 1));
+  EXPECT_EQ(host.CorrectionOf(Name(5, 9)), 90s) << "what was left of it";
+  EXPECT_EQ(host.CorrectionOf(Name(2, 1)), 0s);
+  EXPECT_EQ(host.CorrectionOf(Name(1, 1)), 0s) << "the next one";
+  for (int stream = 10; stream < 20; ++stream) host.MarkTaken(Name(stream, 1));
+  EXPECT_EQ(host.CorrectionOf(Name(11, 2)), 0s) << "the corrected one is forgotten";
 }
 
 DrainState Example() {

@@ -132,6 +132,7 @@ bool SpoolDrain::Admit(ReadSegment* segment, std::set<std::string>* corrected,
   if (segment->again || segment->gone) return true;
   if (!segment->noted) {
     segment->noted = true;
+    state.Saw(segment->name.stream_id);
     (void)host.clock.Note(segment->name.stream_id, segment->handed_over, segment->sighting);
     if (host.last.stream_id == segment->name.stream_id &&
         segment->name.sequence > host.last.sequence + 1)
