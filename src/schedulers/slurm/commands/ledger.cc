@@ -102,7 +102,10 @@ double CommandLedger::ServedShare(base::MonoTime now) const {
 void CommandSchedule::Ended(base::MonoTime now, microseconds wall, bool succeeded) {
   running_ = false;
   failures_ = succeeded ? 0 : std::min(failures_ + 1, 10);
-  const milliseconds took = std::chrono::ceil<milliseconds>(wall);
+  // One slow answer (slurmctld was just starting) says nothing of the next: two in a row do.
+  const milliseconds took =
+      std::chrono::ceil<milliseconds>(succeeded && last_ ? std::min(wall, *last_) : wall);
+  if (succeeded) last_ = wall;
   if (succeeded) {
     current_ = std::max(interval_, std::min(took * kSlowFactor, kSlowest));
   } else {

@@ -117,6 +117,7 @@ class CommandSchedule {
   base::MonoTime next_{};
   base::MonoTime started_{};
   bool running_ = false;
+  std::optional<std::chrono::microseconds> last_;  // what the last success took
   int failures_ = 0;
 };
 
