@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
 #include "base/crypto.h"
+#include "daemon/binary.h"
 
 namespace expanse::daemon {
 namespace {
@@ -18,36 +18,6 @@ constexpr std::string_view kStateMagic = "XPNSOBS\n";
 constexpr std::string_view kFrameMarker = "\xf5XF1";
 constexpr std::size_t kStateSize = 84;
 constexpr std::size_t kReadAhead = 256U << 10;
-
-static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-
-template <typename T>
-void Put(std::string* out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out->append(bytes, sizeof(T));
-}
-
-template <typename T>
-T Get(std::string_view bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
-
-std::string UuidBytes(std::string_view text) {
-  std::string hex;
-  for (char c : text) {
-    if (c != '-') hex += c;
-  }
-  return base::HexDecode(hex).value_or(std::string(16, '\0'));
-}
-
-std::string UuidText(std::string_view bytes) {
-  std::string hex = base::HexEncode(bytes);
-  for (std::size_t at : {8U, 13U, 18U, 23U}) hex.insert(at, 1, '-');
-  return hex;
-}
 
 base::Error Corrupt(std::string_view what) {
   return base::Error{base::Code::kDataLoss, "outbox.corrupt", std::string(what)};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crypto.h"
+#include "daemon/binary.h"
 
 namespace expanse::daemon::spool {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 constexpr std::string_view kMagic = "XPNSSPS\n";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kMaxHosts = 100'000;
-
-template <typename T>
-void Put(std::string* out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out->append(bytes, sizeof(T));
-}
 
 void PutText(std::string* out, std::string_view text) {
   Put<std::uint16_t>(out, static_cast<std::uint16_t>(text.size()));

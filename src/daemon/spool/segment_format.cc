@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/compress.h"
 #include "base/crypto.h"
 #include "base/text.h"
+#include "daemon/binary.h"
 
 namespace expanse::daemon::spool {
 namespace {
@@ -24,36 +24,6 @@ constexpr std::size_t kUuidText = 36;
 constexpr std::size_t kSequenceDigits = 16;
 constexpr std::string_view kEventsSuffix = ".e.seg";
 constexpr std::string_view kSamplesSuffix = ".s.seg";
-
-static_assert(std::endian::native == std::endian::little, "the format is little-endian");
-
-template <typename T>
-void Put(std::string* out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out->append(bytes, sizeof(T));
-}
-
-template <typename T>
-T Get(std::string_view bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof(T));
-  return value;
-}
-
-std::string UuidBytes(std::string_view text) {
-  std::string hex;
-  for (char c : text) {
-    if (c != '-') hex += c;
-  }
-  return base::HexDecode(hex).value_or(std::string(16, '\0'));
-}
-
-std::string UuidText(std::string_view bytes) {
-  std::string hex = base::HexEncode(bytes);
-  for (std::size_t at : {8U, 13U, 18U, 23U}) hex.insert(at, 1, '-');
-  return hex;
-}
 
 void PutClock(const ClockReading& clock, std::string* out) {
   Put<std::int64_t>(out, base::ToMicros(clock.wall));
