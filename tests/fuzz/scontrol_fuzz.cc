@@ -6,34 +6,23 @@
 
 #include "schedulers/slurm/commands/scontrol_cluster.h"
 #include "schedulers/slurm/commands/scontrol_config.h"
-#include "schedulers/slurm/commands/scontrol_job.h"
 
 using namespace expanse::schedulers::slurm;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  switch (data[0] % 4) {
-    case 0: {
-      // One text as both, so that names meet.
-      auto partitions = ParseScontrolPartitions(text);
-      const auto nodes = ParseScontrolNodes(text);
-      for (const auto& node : nodes) {
-        if (node.name.empty()) std::abort();
-      }
-      AddUpNodes(nodes, &partitions);
-      break;
+  if (data[0] % 2 == 0) {
+    // One text as both, so that names meet.
+    auto partitions = ParseScontrolPartitions(text);
+    const auto nodes = ParseScontrolNodes(text);
+    for (const auto& node : nodes) {
+      if (node.name.empty()) std::abort();
     }
-    case 1: {
-      const auto config = ParseSlurmConfig(text);
-      if (config && config->cluster.empty()) std::abort();
-      break;
-    }
-    default: {
-      const auto job = ParseScontrolJob(text, 7);
-      if (job && !text.starts_with("JobId=7 ")) std::abort();
-      break;
-    }
+    AddUpNodes(nodes, &partitions);
+  } else {
+    const auto config = ParseSlurmConfig(text);
+    if (config && config->cluster.empty()) std::abort();
   }
   return 0;
 }

@@ -7,7 +7,7 @@ namespace {
 
 using Files = std::vector<ScriptFile>;
 
-Files Find(std::string_view script) { return FindScriptFiles(script, "/work/dir"); }
+Files Find(std::string_view script) { return FindScriptFiles(script, "/scratch/run"); }
 ScriptFile Script(std::string path) { return {std::move(path), true}; }
 ScriptFile Argument(std::string path) { return {std::move(path), false}; }
 
@@ -39,8 +39,8 @@ TEST(FindScriptFiles, JoinsContinuedLinesAndSplitsCommands) {
 TEST(FindScriptFiles, KnowsTheDirectoryAndNoOtherVariable) {
   EXPECT_EQ(Find("python $SLURM_SUBMIT_DIR/a.py ${PWD}/b.cfg $HOME/c.cfg \"$PWD/d e.txt\" "
                  "'$PWD/f.txt' $(ls x.y) ${UNSET:-g.h} *.yaml\n"),
-            (Files{Script("/work/dir/a.py"), Argument("/work/dir/b.cfg"),
-                   Argument("/work/dir/d e.txt"), Argument("$PWD/f.txt")}));
+            (Files{Script("/scratch/run/a.py"), Argument("/scratch/run/b.cfg"),
+                   Argument("/scratch/run/d e.txt"), Argument("$PWD/f.txt")}));
 }
 
 TEST(FindScriptFiles, FollowsPlainChangesOfDirectory) {

@@ -1,8 +1,7 @@
 // The text that `scontrol show` prints: records of Key=value, several to a line, or one line a
-// record (--oneliner). Values are not quoted; free text (a node's reason, a job's name) may hold
-// spaces and even what looks like another key. So only keys of a given list begin a value, and of
-// a key that is there twice the first counts: Slurm prints what users can write after what they
-// cannot, save for the names that the callers treat on their own.
+// record (--oneliner). Values are not quoted; free text (the reason of a node) may hold spaces and
+// even what looks like another key. So only keys of a given list begin a value, and of a key that
+// is there twice the first counts.
 #pragma once
 
 #include <cstddef>
