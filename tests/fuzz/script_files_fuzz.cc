@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (file.path.size() > 4096 || !names.insert(file.path).second) std::abort();
   }
   // A comment in front of a script changes nothing.
-  if (FindScriptFiles("# python x.py\n" + std::string(script), "/scratch/run") != files) std::abort();
+  if (FindScriptFiles("# python x.py\n" + std::string(script), "/scratch/run") != files)
+    std::abort();
   for (const std::string& name : FindReferences(script))
     if (name.empty() || name.size() > 2048) std::abort();
   return 0;
