@@ -1,0 +1,33 @@
+#include "intelligence/predict/run.h"
+
+namespace expanse::intelligence::predict {
+
+std::string_view Name(Resource resource) {
+  switch (resource) {
+    case Resource::kCpu:
+      return "cpu";
+    case Resource::kMemory:
+      return "memory";
+    case Resource::kGpu:
+      return "gpu";
+    case Resource::kWalltime:
+      return "walltime";
+  }
+  return "";
+}
+
+std::string_view Name(Basis basis) {
+  switch (basis) {
+    case Basis::kNone:
+      return "none";
+    case Basis::kExactBundle:
+      return "exact_bundle";
+    case Basis::kSimilarBundle:
+      return "similar_bundle";
+    case Basis::kSameName:
+      return "same_name";
+  }
+  return "";
+}
+
+}  // namespace expanse::intelligence::predict
