@@ -62,7 +62,7 @@ struct Probability {
   double sigma = 0;
   double p10 = 0;
   double p90 = 0;
-  std::uint32_t success_count = 0;  // of what is estimated: completions, or failures for recurrence
+  std::uint32_t success_count = 0;  // completions, also of a residual and of a recurrence
   Basis basis = Basis::kNone;
   bool operator==(const Probability&) const = default;
 };
