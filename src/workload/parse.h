@@ -1,12 +1,11 @@
 // The one entry to the parsers: finds out what a file is and reads it.
 #pragma once
 
-#include <map>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
+#include "workload/parse_options.h"
 #include "workload/patch/edit.h"
 #include "workload/submission.h"
 
@@ -16,12 +15,6 @@ namespace expanse::workload {
 // (.sbatch .slurm .yaml .yml .json .nomad .hcl .py …) and shebang where the content leaves it open.
 // Refuses with "unknown_format" what is none of them.
 Parsed<Format> DetectFormat(std::string_view path, std::string_view text);
-
-struct ParseOptions {
-  // Values for Nomad's variables (-var NAME=VALUE) by name; others take their default or stay
-  // unresolved.
-  std::map<std::string, std::string> variables = {};
-};
 
 Parsed<Submission> Parse(std::string_view path, std::string_view text,
                          const ParseOptions& options = {});
