@@ -50,7 +50,9 @@ std::string BashScript(const CommandSpec& root) {
     const std::string name = PathName(path);
     words += fmt::format("    '{}') words='{}' ;;\n", name, Words(command, path.size() == 1));
     for (const CommandSpec* child : command.children) {
-      commands += fmt::format("      '{0} {1}') path='{0} {1}' ;;\n", name, child->name);
+      const std::string alias =
+          child->alias.empty() ? "" : fmt::format(" | '{} {}'", name, child->alias);
+      commands += fmt::format("      '{0} {1}'{2}) path='{0} {1}' ;;\n", name, child->name, alias);
     }
     if (command.stop_at_positional) passes += fmt::format("      '{}') passes=1 ;;\n", name);
     for (const OptionSpec& option : command.options) {
@@ -139,12 +141,17 @@ void AppendZshFunction(const Path& path, std::string* out) {
   for (const CommandSpec* child : command.children) {
     *out += fmt::format("        '{}:{}'\n", child->name, ZshEscaped(child->summary));
   }
-  *out += "      )\n      _describe command commands ;;\n    rest)\n      case $line[1] in\n";
+  const bool takes_files = !command.positionals.empty() && command.positionals.front().is_file;
+  *out += fmt::format("      )\n      _describe command commands{} ;;\n",
+                      takes_files ? "\n      _files" : "");
+  *out += "    rest)\n      case $line[1] in\n";
   for (const CommandSpec* child : command.children) {
     Path deeper = path;
     deeper.push_back(child);
-    *out += fmt::format("        {}) {} ;;\n", child->name, Identifier(deeper));
+    const std::string alias = child->alias.empty() ? "" : fmt::format(" | {}", child->alias);
+    *out += fmt::format("        {}{}) {} ;;\n", child->name, alias, Identifier(deeper));
   }
+  if (takes_files) *out += "        *) _files ;;\n";
   *out += "      esac ;;\n  esac\n}\n\n";
 }
 
@@ -161,8 +168,9 @@ std::string ZshScript(const CommandSpec& root) {
 std::string FishCondition(const Path& path) {
   std::string condition;
   for (std::size_t i = 1; i < path.size(); ++i) {
-    condition += fmt::format("{}__fish_seen_subcommand_from {}", condition.empty() ? "" : "; and ",
-                             path[i]->name);
+    condition +=
+        fmt::format("{}__fish_seen_subcommand_from {}{}{}", condition.empty() ? "" : "; and ",
+                    path[i]->name, path[i]->alias.empty() ? "" : " ", path[i]->alias);
   }
   std::vector<std::string_view> below;
   for (const CommandSpec* child : path.back()->children) below.push_back(child->name);
@@ -189,6 +197,9 @@ std::string FishScript(const CommandSpec& root) {
         out += option.kind == ValueKind::kPath ? " -r -F" : " -x";
       if (!option.choices.empty()) out += fmt::format(" -a '{}'", fmt::join(option.choices, " "));
       out += '\n';
+    }
+    if (!command.positionals.empty() && command.positionals.front().is_file) {
+      out += fmt::format("{} -F\n", prefix);
     }
     if (command.stop_at_positional) {
       out += fmt::format("{} -a '(__fish_complete_subcommand --fcs-skip=2)'\n", prefix);

@@ -15,7 +15,7 @@ constexpr OptionSpec kVersion = {
 
 const OptionSpec* FindOption(const CommandSpec& command, std::string_view name, bool is_root) {
   for (const OptionSpec& option : command.options) {
-    if (option.name == name) return &option;
+    if (option.name == name || (!option.alias.empty() && option.alias == name)) return &option;
   }
   for (const OptionSpec& option : kCommon) {
     if (option.name == name) return &option;
@@ -167,9 +167,13 @@ class Parser {
   Step TakeWord(const std::string& word) {
     if (!options_ended_ && invocation_.arguments.positionals_.empty()) {
       for (const CommandSpec* child : command().children) {
-        if (child->name != word) continue;
+        if (child->name != word && (child->alias.empty() || child->alias != word)) continue;
         invocation_.path.push_back(child);
         invocation_.arguments.command_ = child;
+        for (const auto& [name, values] : invocation_.arguments.values_) {
+          if (FindOption(*child, name, /*is_root=*/false) == nullptr)
+            return UnknownOption("--" + name);
+        }
         return {};
       }
     }

@@ -55,7 +55,8 @@ enum class ValueKind : std::uint8_t {
 };
 
 struct OptionSpec {
-  std::string_view name;  // without the dashes
+  std::string_view name;        // without the dashes
+  std::string_view alias = {};  // another spelling
   ValueKind kind = ValueKind::kText;
   std::string_view value_name = {};
   std::string_view help;
@@ -73,6 +74,7 @@ struct PositionalSpec {
   std::string_view help;
   bool required = true;
   bool repeated = false;  // takes all that follow; only the last one may
+  bool is_file = false;   // completed as file names, beside the sub-commands there may be
 };
 
 struct ExampleSpec {
@@ -88,6 +90,7 @@ struct EnvironmentSpec {
 
 struct CommandSpec {
   std::string_view name;
+  std::string_view alias = {};   // another spelling
   std::string_view summary;      // one line, no full stop
   std::string_view description;  // paragraphs separated by blank lines
   std::span<const OptionSpec> options = {};
@@ -95,6 +98,7 @@ struct CommandSpec {
   std::span<const EnvironmentSpec> environment = {};
   std::span<const ExampleSpec> examples = {};
   std::span<const CommandSpec* const> children = {};
+  // A command may have positionals and children: a first word that names a child is the child.
   // Everything from the first positional on belongs to it, options of other programs included.
   bool stop_at_positional = false;
   CommandResult (*run)(App& app, const Arguments& arguments) = nullptr;  // none: only has children
