@@ -26,6 +26,14 @@ struct Target {
 // "analyse.no_workload" and the names there are for a workload that the file does not have.
 base::Result<Target> ReadTarget(const Question& question);
 
+// What the scheduler will call the job: as the target says, else its file's name.
+std::string JobNameOf(const Question& question, const Target& target);
+// "train/worker/main": workload, group and container or task of a part, as far as it has them.
+std::string NameOf(const workload::Part& part);
+
+// The look-up for the target's runs; organisation, computes and limit are the caller's to set.
+history::Query QueryFor(const Question& question, const Target& target);
+
 struct Options {
   double target_chance = 0.95;  // what a recommendation's chance to complete must clear
 };

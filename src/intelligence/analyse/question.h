@@ -50,6 +50,7 @@ struct Cited {
   std::string source_type;  // "slurm", …
   std::string compute_id;
   double similarity = 0;
+  predict::Ending ending = predict::Ending::kUnknown;
   std::string summary;
 };
 
