@@ -72,7 +72,7 @@ base::Result<net::Caller> FakePlatform::Authenticate(std::string_view bearer) {
   caller.kind = net::CallerKind::kUser;
   caller.subject = identity.user_id();
   caller.organisation_id = identity.organisation_id();
-  caller.permissions = {"computes.read", "computes.manage", "executions.read"};
+  caller.permissions = {"computes.read", "computes.manage", "executions.read", "intelligence.use"};
   caller.expires_at = clock_.Now() + std::chrono::minutes(10);
   return caller;
 }
@@ -185,6 +185,7 @@ void FakePlatform::AddAuth() {
         control::v1::GetEndpointsResponse response;
         response.set_control_plane_url(url_);
         response.set_data_plane_url(url_);
+        if (has_intelligence) response.set_intelligence_plane_url(url_);
         response.set_console_url(console_url);
         return response;
       });

@@ -53,7 +53,7 @@ class FakeTerminal final : public Terminal {
   base::Status flush_status;
 };
 
-// Both planes on one loopback server, speaking the real protocol with the real permission checks.
+// All planes on one loopback server, speaking the real protocol with the real permission checks.
 // Answers are the public members; set them before the call. Requests are kept. Thread-safe towards
 // its own handlers.
 class FakePlatform final : public net::Authenticator {
@@ -84,6 +84,7 @@ class FakePlatform final : public net::Authenticator {
   data::v1::GetClusterStateResponse cluster;
   control::v1::Identity identity;
   std::string console_url;
+  bool has_intelligence = true;  // whether control names an intelligence plane
   common::v1::SourceType exchanged_type = common::v1::SOURCE_TYPE_HOST;  // of the install token
   std::size_t page_limit = 1000;                                         // most executions per page
   std::chrono::seconds access_life{600};

@@ -105,9 +105,9 @@ TEST_F(AuthCommands, StatusShowsWhoAndWhere) {
   harness_.SignIn(platform_);
   ASSERT_EQ(harness_.Run({"status"}), 0) << terminal_.err;
   EXPECT_TRUE(
-      terminal_.out.starts_with("USER             Ada\n"
-                                "USER ID          0191e7a0-0000-7000-8000-00000000aaaa\n"
-                                "ORGANISATION     Example Lab\n"))
+      terminal_.out.starts_with("USER                Ada\n"
+                                "USER ID             0191e7a0-0000-7000-8000-00000000aaaa\n"
+                                "ORGANISATION        Example Lab\n"))
       << terminal_.out;
   ASSERT_EQ(harness_.Run({"status", "--json"}), 0);
   EXPECT_NE(terminal_.out.find("\"user_name\": \"Ada\""), std::string::npos);

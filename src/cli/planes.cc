@@ -161,16 +161,18 @@ base::Status Planes::Call(const std::string& url, std::string_view method,
   return client_->CallErased(method, request, response, {.bearer = session_.access_token});
 }
 
-base::Status Planes::CallData(std::string_view method, const google::protobuf::Message& request,
-                              google::protobuf::Message* response) {
-  if (session_.data_plane_url.empty()) {
+base::Status Planes::CallDiscovered(std::string Session::* url, std::string_view plane,
+                                    std::string_view method,
+                                    const google::protobuf::Message& request,
+                                    google::protobuf::Message* response) {
+  if ((session_.*url).empty()) {
     EXPANSE_RETURN_IF_ERROR(Renew({}));
-    if (session_.data_plane_url.empty()) {
-      return base::Fail(base::Code::kFailedPrecondition, "session.no_data_plane",
-                        fmt::format("{} names no data plane", control_plane_url_));
+    if ((session_.*url).empty()) {
+      return base::Fail(base::Code::kFailedPrecondition, fmt::format("session.no_{}_plane", plane),
+                        fmt::format("{} names no {} plane", control_plane_url_, plane));
     }
   }
-  return Call(session_.data_plane_url, method, request, response);
+  return Call(session_.*url, method, request, response);
 }
 
 }  // namespace expanse::cli

@@ -1,5 +1,5 @@
 // Calls to the planes as the signed-in user: the session, access tokens that renew themselves,
-// where the data plane is.
+// where the other planes are.
 #pragma once
 
 #include <memory>
@@ -53,7 +53,17 @@ class Planes {
   template <typename Response>
   base::Result<Response> Data(std::string_view method, const google::protobuf::Message& request) {
     Response response;
-    EXPANSE_RETURN_IF_ERROR(CallData(method, request, &response));
+    EXPANSE_RETURN_IF_ERROR(
+        CallDiscovered(&Session::data_plane_url, "data", method, request, &response));
+    return response;
+  }
+  // Fails with session.no_intelligence_plane when the control plane names none.
+  template <typename Response>
+  base::Result<Response> Intelligence(std::string_view method,
+                                      const google::protobuf::Message& request) {
+    Response response;
+    EXPANSE_RETURN_IF_ERROR(CallDiscovered(&Session::intelligence_plane_url, "intelligence", method,
+                                           request, &response));
     return response;
   }
 
@@ -73,8 +83,10 @@ class Planes {
         control_plane_url_(std::move(control_plane_url)) {}
   base::Status Call(const std::string& url, std::string_view method,
                     const google::protobuf::Message& request, google::protobuf::Message* response);
-  base::Status CallData(std::string_view method, const google::protobuf::Message& request,
-                        google::protobuf::Message* response);
+  // At the session's `url` of the plane; asks control for it where the session has none.
+  base::Status CallDiscovered(std::string Session::* url, std::string_view plane,
+                              std::string_view method, const google::protobuf::Message& request,
+                              google::protobuf::Message* response);
   // Under the lock: takes what another command renewed meanwhile (an access token other than
   // `spent`), else renews. `spent` is a copy: the session that it came from is replaced meanwhile.
   base::Status RenewUnlessDone(std::string spent, const std::string& organisation_id, bool force);

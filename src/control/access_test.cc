@@ -12,6 +12,8 @@
 #include "control/control_testing.h"
 #include "control/permissions.h"
 #include "expanse/common/v1/access.pb.h"
+#include "expanse/data/v1/query_service.pb.h"
+#include "expanse/intelligence/v1/intelligence_service.pb.h"
 
 namespace expanse::control {
 namespace {
@@ -293,8 +295,17 @@ TEST(Access, AHeartbeatSpeaksForItsSenderOnly) {
 }
 
 TEST(Access, EveryPermissionOfTheContractExists) {
+  std::vector<const MethodDescriptor*> methods = Methods();
+  // Of the other planes too: control is where permissions are given.
+  for (const FileDescriptor* file : {data::v1::ListExecutionsRequest::descriptor()->file(),
+                                     intelligence::v1::AnalyseRequest::descriptor()->file()}) {
+    for (int s = 0; s < file->service_count(); ++s) {
+      for (int m = 0; m < file->service(s)->method_count(); ++m)
+        methods.push_back(file->service(s)->method(m));
+    }
+  }
   const auto& all = AllPermissions();
-  for (const MethodDescriptor* method : Methods()) {
+  for (const MethodDescriptor* method : methods) {
     ASSERT_TRUE(method->options().HasExtension(common::v1::access)) << NameOf(*method);
     const std::string& permission = method->options().GetExtension(common::v1::access).permission();
     if (permission.empty()) continue;

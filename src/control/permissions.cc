@@ -7,7 +7,7 @@ namespace expanse::control {
 const std::vector<std::string>& AllPermissions() {
   static const std::vector<std::string> all = {
       std::string(kComputesRead), std::string(kComputesManage), std::string(kExecutionsRead),
-      std::string(kExecutionsReadAll)};
+      std::string(kExecutionsReadAll), std::string(kIntelligenceUse)};
   return all;
 }
 
@@ -20,9 +20,10 @@ std::vector<store::Role> PresetRoles(std::string_view organisation_id, base::Wal
     return store::Role{base::NewUuid(now), std::string(organisation_id), std::move(name), owner,
                        std::move(permissions)};
   };
-  return {
-      role("Owner", /*owner=*/true, {}), role("Admin", /*owner=*/false, AllPermissions()),
-      role("Member", /*owner=*/false, {std::string(kComputesRead), std::string(kExecutionsRead)})};
+  return {role("Owner", /*owner=*/true, {}), role("Admin", /*owner=*/false, AllPermissions()),
+          role("Member", /*owner=*/false,
+               {std::string(kComputesRead), std::string(kExecutionsRead),
+                std::string(kIntelligenceUse)})};
 }
 
 }  // namespace expanse::control

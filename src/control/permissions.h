@@ -16,6 +16,7 @@ inline constexpr std::string_view kComputesManage = "computes.manage";
 inline constexpr std::string_view kExecutionsRead = "executions.read";  // of the user's teams
 inline constexpr std::string_view kExecutionsReadAll =
     "executions.read_all";  // of the organisation
+inline constexpr std::string_view kIntelligenceUse = "intelligence.use";
 
 const std::vector<std::string>& AllPermissions();
 // What the role permits: for the Owner role whatever there is, also permissions newer than the

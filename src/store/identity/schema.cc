@@ -75,6 +75,11 @@ std::span<const sql::Migration> IdentitySchema() {
         "CREATE INDEX install_token_by_expiry ON install_token (expires_at)",
         "CREATE INDEX compute_credential_by_end ON compute_credential (replaced_at)",
         "CREATE INDEX compute_credential_by_token ON compute_credential (install_token_id)"}},
+      {5,
+       "who may read executions may ask the intelligence plane about them",
+       {"UPDATE role SET permissions = permissions || '\nintelligence.use' WHERE is_owner = 0 "
+        "AND '\n' || permissions || '\n' LIKE '%\nexecutions.read\n%' "
+        "AND '\n' || permissions || '\n' NOT LIKE '%\nintelligence.use\n%'"}},
   };
   return schema;
 }
