@@ -8,6 +8,7 @@
 
 #include "data/memory_stores_testing.h"
 #include "store/blobs/blob_store_contract.h"
+#include "store/records/change_feed_contract.h"
 #include "store/records/evidence_store_contract.h"
 #include "store/series/series_store_contract.h"
 

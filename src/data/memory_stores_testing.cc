@@ -103,6 +103,7 @@ void MemoryEvidenceStore::ApplyOne(std::string_view organisation_id, std::string
     row.execution = evidence::Merge(row.execution, *change.execution);
   }
   if (change.bundle) row.bundle = change.bundle;
+  if (change.execution || change.bundle) row.changed = ++last_change_;
   if (!change.log_tail) return;
   store::LogTailRow& known = row.tails[change.log_tail->stream];
   if (change.log_tail->total_bytes < known.total_bytes) return;  // an older one that came late
@@ -168,6 +169,36 @@ base::Result<std::optional<store::BundleRow>> MemoryEvidenceStore::Bundle(
   return found == rows_.end() ? std::nullopt : found->second.bundle;
 }
 
+base::Result<store::ChangePage> MemoryEvidenceStore::Changed(const store::FeedPlace& from,
+                                                             std::size_t limit) {
+  const std::lock_guard lock(mutex_);
+  store::ChangePage page;
+  const std::uint64_t after = from.change;
+  page.restart = after > last_change_;
+  if (page.restart) return page;
+  std::map<std::uint64_t, store::ChangedExecution> changed;
+  for (const auto& [id, row] : rows_) {
+    if (!row.seen || row.changed <= after) continue;
+    changed[row.changed] = {.change = row.changed,
+                            .organisation_id = row.organisation_id,
+                            .execution_id = id,
+                            .execution = row.execution};
+  }
+  for (auto at = removed_.upper_bound(after); at != removed_.end(); ++at) {
+    changed[at->first] = {.change = at->first,
+                          .organisation_id = at->second.first,
+                          .execution_id = at->second.second,
+                          .removed = true};
+  }
+  page.next = {.change = after, .began = after == 0 ? last_change_ : from.began};
+  for (auto& [number, execution] : changed) {
+    if (page.changes.size() == limit) break;
+    page.next.change = number;
+    page.changes.push_back(std::move(execution));
+  }
+  return page;
+}
+
 base::Status MemoryEvidenceStore::PutHealth(std::string_view organisation_id,
                                             std::string_view compute_id,
                                             const evidence::HealthReport& report,
@@ -221,6 +252,7 @@ base::Result<std::size_t> MemoryEvidenceStore::DropExecutionsBefore(base::WallTi
                            ? row.execution.ended_at
                            : (over ? std::optional(row.first_seen) : std::nullopt);
     if (ended && *ended < before) {
+      if (row.seen) removed_[++last_change_] = {row.organisation_id, at->first};
       at = rows_.erase(at);
       ++dropped;
     } else {

@@ -34,6 +34,8 @@ class MemoryEvidenceStore final : public store::EvidenceStore {
                                         std::string_view execution_id) override;
   base::Result<std::vector<store::LogTailRow>> LogTails(std::string_view execution_id) override;
   base::Result<std::optional<store::BundleRow>> Bundle(std::string_view execution_id) override;
+  base::Result<store::ChangePage> Changed(const store::FeedPlace& after,
+                                          std::size_t limit) override;
   base::Status PutHealth(std::string_view organisation_id, std::string_view compute_id,
                          const evidence::HealthReport& report, base::WallTime now) override;
   base::Result<std::vector<store::NodeHealth>> Health(std::string_view organisation_id,
@@ -50,6 +52,7 @@ class MemoryEvidenceStore final : public store::EvidenceStore {
     std::string organisation_id;
     base::WallTime first_seen{};
     bool seen = false;  // itself, not only by what hangs on it
+    std::uint64_t changed = 0;
     evidence::Execution execution;
     std::map<std::string, store::LogTailRow> tails;
     std::optional<store::BundleRow> bundle;
@@ -62,6 +65,8 @@ class MemoryEvidenceStore final : public store::EvidenceStore {
   std::mutex mutex_;  // guards all below
   std::map<std::pair<std::string, std::string>, std::uint64_t> watermarks_;
   std::map<std::string, Row, std::less<>> rows_;
+  std::uint64_t last_change_ = 0;
+  std::map<std::uint64_t, std::pair<std::string, std::string>> removed_;  // organisation, id
   std::map<std::tuple<std::string, std::string, std::string>, store::NodeHealth> health_;
   std::map<std::pair<std::string, std::string>, store::ReportedClusterState> clusters_;
 };
@@ -209,6 +214,10 @@ class FailingEvidenceStore : public store::EvidenceStore {
   }
   base::Result<std::optional<store::BundleRow>> Bundle(std::string_view execution_id) override {
     return to_.Bundle(execution_id);
+  }
+  base::Result<store::ChangePage> Changed(const store::FeedPlace& after,
+                                          std::size_t limit) override {
+    return to_.Changed(after, limit);
   }
   base::Status PutHealth(std::string_view organisation_id, std::string_view compute_id,
                          const evidence::HealthReport& report, base::WallTime now) override {

@@ -119,6 +119,10 @@ class BrokenEvidenceStore final : public store::EvidenceStore {
   base::Result<std::optional<store::BundleRow>> Bundle(std::string_view e) override {
     return to_.Bundle(e);
   }
+  base::Result<store::ChangePage> Changed(const store::FeedPlace& after,
+                                          std::size_t limit) override {
+    return to_.Changed(after, limit);
+  }
   base::Status PutHealth(std::string_view o, std::string_view c, const evidence::HealthReport& r,
                          base::WallTime n) override {
     return to_.PutHealth(o, c, r, n);

@@ -79,6 +79,31 @@ struct ExecutionPage {
   std::optional<ExecutionCursor> next;  // absent on the last page
 };
 
+// An execution that changed: its record or its bundle. `change` is the number of the last change.
+struct ChangedExecution {
+  std::uint64_t change = 0;
+  std::string organisation_id;
+  std::string execution_id;
+  bool removed = false;           // by retention; then there is no execution
+  evidence::Execution execution;  // as it is now
+};
+
+// How far a reader of the feed has come.
+struct FeedPlace {
+  std::uint64_t change = 0;  // the last change that it knows; 0: none yet
+  // The last change there was when it began: what was removed before, it never saw.
+  std::uint64_t began = 0;
+  bool operator==(const FeedPlace&) const = default;
+};
+
+struct ChangePage {
+  std::vector<ChangedExecution> changes;  // ascending by change
+  FeedPlace next;                         // ask on from here
+  // Removals after the place that was asked from are no longer known: whoever keeps a copy forgets
+  // all of it and begins again. Then there are no changes.
+  bool restart = false;
+};
+
 struct NodeHealth {
   evidence::HealthReport report;
   base::WallTime reported_at{};
@@ -114,6 +139,13 @@ class EvidenceStore {
 
   virtual base::Result<std::vector<LogTailRow>> LogTails(std::string_view execution_id) = 0;
   virtual base::Result<std::optional<BundleRow>> Bundle(std::string_view execution_id) = 0;
+
+  // The change feed, over all organisations: what changed after `after` ({}: from the start), at
+  // most `limit` and fewer where executions are very large. Each execution is there once, at its
+  // last change. Numbers grow in the order in which changes become visible, so nothing is missed by
+  // reading on from `next`; a page without changes means that there is nothing newer. Executions
+  // that are known only by what hangs on them (a tail, a bundle) are not in it yet.
+  virtual base::Result<ChangePage> Changed(const FeedPlace& after, std::size_t limit) = 0;
 
   // A backend bounds the nodes of a compute: where there are too many, it forgets the one that has
   // been silent for longest.

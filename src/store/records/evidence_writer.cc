@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "store/records/change_feed.h"
 #include "store/records/detail.h"
 
 namespace expanse::store::records {
@@ -79,12 +80,22 @@ base::Result<std::optional<EvidenceWriter::Pending>> EvidenceWriter::Load(
 }
 
 base::Status EvidenceWriter::Finish() {
-  for (const auto& [id, pending] : pending_) EXPANSE_RETURN_IF_ERROR(Store(pending));
+  const std::size_t most = pending_.size() + bundled_.size();
+  if (most == 0) return {};
+  EXPANSE_ASSIGN_OR_RETURN(std::uint64_t change, TakeChanges(tx_, most));
+  for (const auto& [id, pending] : pending_) EXPANSE_RETURN_IF_ERROR(Store(pending, change++));
+  for (const std::string& id : bundled_) {
+    if (pending_.contains(id)) continue;
+    // Of an execution that is not there yet, the record will bring the change.
+    EXPANSE_RETURN_IF_ERROR(tx_.Execute(
+        "UPDATE execution SET changed = :change WHERE execution_id = :id", {change++, id}));
+  }
   pending_.clear();
+  bundled_.clear();
   return {};
 }
 
-base::Status EvidenceWriter::Store(const Pending& pending) {
+base::Status EvidenceWriter::Store(const Pending& pending, std::uint64_t change) {
   const evidence::Execution& execution = pending.execution;
   const base::WallTime sort_at =
       execution.started_at.value_or(execution.submitted_at.value_or(pending.first_seen));
@@ -92,17 +103,18 @@ base::Status EvidenceWriter::Store(const Pending& pending) {
   EXPANSE_RETURN_IF_ERROR(tx_.Execute(
       "INSERT INTO execution (execution_id, organisation_id, compute_id, source_type, native_id, "
       "user_name, status,"
-      " outcome, started_at, done_at, first_seen, sort_at, detail) VALUES (:id, :organisation, "
-      ":compute, :source,"
-      " :native, :user, :status, :outcome, :started, :done, :seen, :sort, :detail)"
+      " outcome, started_at, done_at, first_seen, sort_at, changed, detail) VALUES (:id, "
+      ":organisation, :compute, :source,"
+      " :native, :user, :status, :outcome, :started, :done, :seen, :sort, :change, :detail)"
       " ON CONFLICT (execution_id) DO UPDATE SET source_type = excluded.source_type,"
       " native_id = excluded.native_id, user_name = excluded.user_name, status = excluded.status,"
       " outcome = excluded.outcome, started_at = excluded.started_at, done_at = excluded.done_at,"
-      " sort_at = excluded.sort_at, detail = excluded.detail",
+      " sort_at = excluded.sort_at, changed = excluded.changed, detail = excluded.detail",
       {execution.execution_id, organisation_id_, compute_id_,
        static_cast<int>(execution.source_type), Bytes{execution.native_id}, Bytes{execution.user},
        static_cast<int>(execution.status), static_cast<int>(execution.outcome),
-       execution.started_at, DoneAt(execution, now_), pending.first_seen, sort_at, Bytes{detail}}));
+       execution.started_at, DoneAt(execution, now_), pending.first_seen, sort_at, change,
+       Bytes{detail}}));
   return {};
 }
 
@@ -155,6 +167,7 @@ base::Status EvidenceWriter::ApplyBundle(const std::string& execution_id, const 
                     "(:id, :position, :path, :reason)",
                     {execution_id, position++, Bytes{skipped.path}, skipped.reason}));
   }
+  bundled_.insert(execution_id);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -35,13 +36,14 @@ class EvidenceWriter {
   base::Status ApplyLogTail(const std::string& execution_id, const LogTailRow& tail);
   base::Status ApplyBundle(const std::string& execution_id, const BundleRow& bundle);
   base::Result<std::optional<Pending>> Load(const std::string& execution_id);
-  base::Status Store(const Pending& pending);
+  base::Status Store(const Pending& pending, std::uint64_t change);
 
   sql::Transaction& tx_;
   const std::string_view organisation_id_;
   const std::string_view compute_id_;
   const base::WallTime now_;
   std::map<std::string, Pending, std::less<>> pending_;
+  std::set<std::string, std::less<>> bundled_;  // executions that got a bundle
 };
 
 }  // namespace expanse::store::records

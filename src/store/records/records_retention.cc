@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "store/records/change_feed.h"
+
 namespace expanse::store::records {
 namespace {
 
@@ -13,6 +15,20 @@ base::Result<std::vector<std::string>> ReadIds(sql::Transaction& tx, std::string
   EXPANSE_RETURN_IF_ERROR(tx.Query(sql, {before_us, limit}, {sql::Column::kText},
                                    [&](const sql::Row& row) { ids.push_back(row.Text(0)); }));
   return ids;
+}
+
+// Of those that are executions and not only what hangs on one.
+base::Result<std::vector<Removal>> ToRemove(sql::Transaction& tx,
+                                            const std::vector<std::string>& ids) {
+  std::vector<Removal> removals;
+  for (const std::string& id : ids) {
+    EXPANSE_RETURN_IF_ERROR(
+        tx.Query("SELECT organisation_id FROM execution WHERE execution_id = :id", {id},
+                 {sql::Column::kText}, [&](const sql::Row& row) {
+                   removals.push_back({.organisation_id = row.Text(0), .execution_id = id});
+                 }));
+  }
+  return removals;
 }
 
 base::Status DropOne(sql::Transaction& tx, const std::string& id) {
@@ -29,7 +45,7 @@ base::Status DropOne(sql::Transaction& tx, const std::string& id) {
 }  // namespace
 
 base::Result<std::size_t> DropExecutions(sql::Transaction& tx, std::int64_t before_us,
-                                         std::size_t limit) {
+                                         std::size_t limit, std::size_t keep_removals) {
   constexpr std::string_view kInTurn[] = {
       "SELECT execution_id FROM execution WHERE done_at < :before ORDER BY done_at LIMIT :limit",
       "SELECT DISTINCT execution_id FROM log_tail WHERE seen_at < :before AND NOT EXISTS"
@@ -41,6 +57,8 @@ base::Result<std::size_t> DropExecutions(sql::Transaction& tx, std::int64_t befo
   for (std::string_view sql : kInTurn) {
     EXPANSE_ASSIGN_OR_RETURN(const auto ids, ReadIds(tx, sql, before_us, limit));
     if (ids.empty()) continue;
+    EXPANSE_ASSIGN_OR_RETURN(const auto removals, ToRemove(tx, ids));
+    EXPANSE_RETURN_IF_ERROR(NoteRemovals(tx, removals, keep_removals));
     for (const std::string& id : ids) EXPANSE_RETURN_IF_ERROR(DropOne(tx, id));
     return ids.size();
   }

@@ -84,6 +84,26 @@ std::span<const sql::Migration> RecordMigrations() {
            " reported_at {int64} NOT NULL, detail {bytes},"
            " PRIMARY KEY (organisation_id, compute_id))",
        }},
+      {4,
+       "the change feed",
+       {
+           // One row: the number of the last change, and that of the last removal whose row below
+           // is gone. Whoever changes executions raises it first, in the same transaction, and so
+           // waits for others that do: numbers become visible in order.
+           "CREATE TABLE feed ("
+           " feed_id {int64} PRIMARY KEY, last_change {int64} NOT NULL, forgotten {int64} NOT "
+           "NULL)",
+           "ALTER TABLE execution ADD COLUMN changed {int64} NOT NULL DEFAULT 0",
+           "UPDATE execution SET changed = numbered.number FROM (SELECT execution_id AS id, "
+           "row_number() OVER (ORDER BY first_seen, execution_id) AS number FROM execution)"
+           " AS numbered WHERE numbered.id = execution.execution_id",
+           "INSERT INTO feed (feed_id, last_change, forgotten) SELECT 1, COUNT(*), 0 FROM "
+           "execution",
+           "CREATE INDEX execution_by_change ON execution (changed)",
+           "CREATE TABLE removed_execution ("
+           " changed {int64} PRIMARY KEY, organisation_id TEXT NOT NULL, execution_id TEXT NOT "
+           "NULL)",
+       }},
   };
   return migrations;
 }

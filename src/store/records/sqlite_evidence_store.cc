@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/records/change_feed.h"
 #include "store/records/detail.h"
 #include "store/records/evidence_writer.h"
 #include "store/records/execution_query.h"
@@ -22,6 +23,7 @@ struct SqliteEvidenceStore::Impl {
   std::unique_ptr<sql::Database> database;
   base::Clock& clock;
   std::size_t max_health_nodes;
+  std::size_t max_removals;
 };
 
 SqliteEvidenceStore::SqliteEvidenceStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -32,8 +34,8 @@ base::Result<std::unique_ptr<SqliteEvidenceStore>> SqliteEvidenceStore::Open(
   EXPANSE_ASSIGN_OR_RETURN(auto database,
                            sql::Database::Open({.path = options.path, .readers = options.readers},
                                                records::RecordMigrations()));
-  return std::unique_ptr<SqliteEvidenceStore>(new SqliteEvidenceStore(
-      std::unique_ptr<Impl>(new Impl{std::move(database), clock, options.max_health_nodes})));
+  return std::unique_ptr<SqliteEvidenceStore>(new SqliteEvidenceStore(std::unique_ptr<Impl>(
+      new Impl{std::move(database), clock, options.max_health_nodes, options.max_removals})));
 }
 
 namespace {
@@ -152,6 +154,11 @@ base::Result<std::optional<BundleRow>> SqliteEvidenceStore::Bundle(std::string_v
         }));
     return bundle;
   });
+}
+
+base::Result<ChangePage> SqliteEvidenceStore::Changed(const FeedPlace& after, std::size_t limit) {
+  return impl_->database->WithRead(
+      [&](Transaction& tx) { return records::ReadChanges(tx, after, limit); });
 }
 
 namespace {
@@ -274,8 +281,9 @@ base::Result<std::optional<ReportedClusterState>> SqliteEvidenceStore::ClusterSt
 
 base::Result<std::size_t> SqliteEvidenceStore::DropExecutionsBefore(base::WallTime before,
                                                                     std::size_t limit) {
-  return impl_->database->WithWrite(
-      [&](Transaction& tx) { return records::DropExecutions(tx, base::ToMicros(before), limit); });
+  return impl_->database->WithWrite([&](Transaction& tx) {
+    return records::DropExecutions(tx, base::ToMicros(before), limit, impl_->max_removals);
+  });
 }
 
 base::Result<bool> SqliteEvidenceStore::BlobReferenced(std::string_view blob) {

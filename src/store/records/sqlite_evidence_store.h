@@ -16,6 +16,8 @@ struct SqliteEvidenceOptions {
   std::size_t readers = 4;
   // Node names come from daemons. Of a compute with more, the node silent for longest is forgotten.
   std::size_t max_health_nodes = 10'000;
+  // Removals that the change feed can still tell; a reader that is further behind starts over.
+  std::size_t max_removals = 100'000;
 };
 
 // Thread-safe. Several processes may open the same file. Besides what EvidenceStore says, calls
@@ -40,6 +42,7 @@ class SqliteEvidenceStore final : public EvidenceStore {
                                         std::string_view execution_id) override;
   base::Result<std::vector<LogTailRow>> LogTails(std::string_view execution_id) override;
   base::Result<std::optional<BundleRow>> Bundle(std::string_view execution_id) override;
+  base::Result<ChangePage> Changed(const FeedPlace& after, std::size_t limit) override;
   base::Status PutHealth(std::string_view organisation_id, std::string_view compute_id,
                          const evidence::HealthReport& report, base::WallTime now) override;
   base::Result<std::vector<NodeHealth>> Health(std::string_view organisation_id,

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "store/records/change_feed_contract.h"
 #include "store/records/evidence_store_contract.h"
 #include "store/records/execution_query.h"
 #include "store/records/records_tables.h"
@@ -203,6 +204,90 @@ TEST_F(SqliteEvidenceStoreTest, ForgetsTheNodeSilentForLongestBeyondTheBound) {
   ASSERT_EQ(nodes->size(), 2U);
   EXPECT_EQ(nodes->at(0).report.node, "a");
   EXPECT_EQ(nodes->at(1).report.node, "c");
+}
+
+TEST_F(SqliteEvidenceStoreTest, AReaderBehindForgottenRemovalsStartsOver) {
+  auto opened = SqliteEvidenceStore::Open({.path = path(), .max_removals = 3}, clock_);
+  ASSERT_TRUE(opened);
+  SqliteEvidenceStore& store = **opened;
+  for (std::uint64_t n = 1; n <= 8; ++n) {
+    evidence::Execution over;
+    over.status = evidence::ExecutionStatus::kSucceeded;
+    over.ended_at = clock_.Now() + std::chrono::seconds(n);
+    const EvidenceChange change{
+        .sequence = n, .execution_id = "e" + std::to_string(n), .execution = over};
+    ASSERT_TRUE(store.Apply("org", "c", "s", std::span(&change, 1)));
+  }
+  const auto restarts = [&](std::uint64_t change, std::uint64_t began = 1) {
+    auto page = store.Changed({.change = change, .began = began}, 100);
+    return page && page->restart;
+  };
+  const auto drop = [&](std::size_t count) {
+    ASSERT_EQ(store.DropExecutionsBefore(clock_.Now() + std::chrono::hours(1), count), count);
+  };
+  drop(3);  // changes 9, 10, 11
+  EXPECT_FALSE(restarts(8));
+  drop(2);  // 12, 13; forgotten: 9 and 10
+  EXPECT_TRUE(restarts(8));
+  EXPECT_TRUE(restarts(9));
+  EXPECT_FALSE(restarts(10));
+  EXPECT_FALSE(restarts(0)) << "who knows nothing misses nothing";
+  EXPECT_FALSE(restarts(7, 11)) << "what went before it began it never saw";
+  FeedPlace after{.change = 10, .began = 1};
+  EXPECT_EQ(FeedIds(ReadFeed(store, &after, 2)), (FeedNames{"-e3", "-e4", "-e5"}));
+  after = {};
+  EXPECT_EQ(FeedIds(ReadFeed(store, &after, 2)),
+            (FeedNames{"e6", "e7", "e8", "-e3", "-e4", "-e5"}));
+}
+
+TEST_F(SqliteEvidenceStoreTest, TheFeedEndsPagesOfHugeExecutionsEarlyAndPassesDamagedOnes) {
+  auto store = Open();
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    evidence::Execution execution;
+    execution.comment.assign(12U << 20, 'c');
+    const EvidenceChange change{
+        .sequence = n, .execution_id = "e" + std::to_string(n), .execution = execution};
+    ASSERT_TRUE(store->Apply("org", "c", "s", std::span(&change, 1)));
+  }
+  auto page = store->Changed({}, 100);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->changes.size(), 1U);
+  auto database = sql::Database::Open({.path = path()}, records::RecordMigrations());
+  ASSERT_TRUE(database);
+  ASSERT_EQ((*database)->WithWrite([](sql::Transaction& tx) {
+    return tx.Execute("UPDATE execution SET detail = x'ffff01' WHERE execution_id = 'e2'");
+  }),
+            1);
+  FeedPlace after;
+  const auto all = ReadFeed(*store, &after, 100);
+  EXPECT_EQ(FeedIds(all), (FeedNames{"e1", "e2", "e3"}));
+  EXPECT_EQ(all.at(1).execution.execution_id, "e2");
+  EXPECT_FALSE(all.at(1).execution.capture_notes.empty());
+}
+
+// A store of the version before the feed: what is there is told in the order in which it came.
+TEST_F(SqliteEvidenceStoreTest, ExecutionsFromBeforeTheFeedAreInIt) {
+  const auto all = records::RecordMigrations();
+  {
+    auto database = sql::Database::Open({.path = path()}, all.first(3));
+    ASSERT_TRUE(database) << database.error().message;
+    ASSERT_TRUE((*database)->WithWrite([](sql::Transaction& tx) -> base::Status {
+      for (const auto& [id, first_seen] : {std::pair{"late", 30}, {"early", 10}, {"mid", 20}}) {
+        EXPANSE_RETURN_IF_ERROR(tx.Execute(
+            "INSERT INTO execution (execution_id, organisation_id, compute_id, source_type, "
+            "status, outcome, first_seen, sort_at) VALUES (:id, 'org', 'c', 1, 0, 0, :seen, 1)",
+            {id, first_seen}));
+      }
+      return {};
+    }));
+  }
+  auto store = Open();
+  FeedPlace after;
+  EXPECT_EQ(FeedIds(ReadFeed(*store, &after, 2)), (FeedNames{"early", "mid", "late"}));
+  EXPECT_EQ(after.change, 3U);
+  ASSERT_TRUE(Write(*store, 1));
+  EXPECT_EQ(ReadFeed(*store, &after, 2).size(), 1U);
+  EXPECT_EQ(after.change, 4U);
 }
 
 TEST_F(SqliteEvidenceStoreTest, EveryFilterReadsItsIndexInOrder) {
