@@ -1,4 +1,4 @@
-# expanse_library(NAME [FOLDERS folders...] [DEPS targets...]): the sources of the calling directory (or of
+# expanse_library(NAME [FOLDERS folders...] [DEPS targets...] [PRIVATE_DEPS targets...]): the sources of the calling directory (or of
 # these folders in it) as one static library expanse_NAME, and their *_test.cc files as one test program
 # NAME_test. Adding a file needs no edit here.
 
@@ -8,7 +8,7 @@ add_custom_target(thread_tests)
 add_custom_target(fuzz_targets)
 
 function(expanse_library name)
-  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPS;TEST_DEPS;TEST_LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPS;PRIVATE_DEPS;TEST_DEPS;TEST_LABELS" ${ARGN})
   if(NOT ARG_FOLDERS)
     set(ARG_FOLDERS .)
   endif()
@@ -21,7 +21,7 @@ function(expanse_library name)
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|_fuzz|_testing|main)\\.(cc|c)$")
   add_library(expanse_${name} STATIC ${sources})
   target_include_directories(expanse_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
-  target_link_libraries(expanse_${name} PUBLIC ${ARG_DEPS})
+  target_link_libraries(expanse_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   if(NOT EXPANSE_TESTS)
     return()
   endif()
