@@ -1,0 +1,54 @@
+// Memory and walltime: what a limit must be for the next run to fit with a given chance, both
+// chosen together. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "intelligence/predict/input_size.h"
+#include "intelligence/predict/need_model.h"
+#include "intelligence/predict/needs.h"
+#include "intelligence/predict/recommend.h"
+
+namespace expanse::intelligence::predict {
+
+// A request that no run has outgrown is raised only if a need came this near to it.
+inline constexpr double kMemoryHeadroom = 0.05;
+inline constexpr double kWalltimeHeadroom = 0.10;
+// Lowering is proposed if it gives back at least this share of the request.
+inline constexpr double kWorthLowering = 0.10;
+
+// One limit's history, ready to be asked.
+struct LimitModel {
+  Resource resource = Resource::kMemory;
+  NeedModel model;
+  std::vector<Observation> needs;  // adjusted to the input size, if that explains them
+  std::optional<Explanation> explanation;
+  double floor = 0;
+};
+
+// Nothing where no run tells of the resource.
+std::optional<LimitModel> ModelLimit(Resource resource, std::vector<Observation> needs,
+                                     std::optional<double> input_size);
+
+// The cheapest amount whose chance is at least `chance` and that is not below the floor.
+double AmountFor(const LimitModel& limit, double chance, bool round_to_units);
+
+struct LimitAmounts {
+  std::optional<double> memory;
+  std::optional<double> walltime;
+};
+// The pair whose joint chance is at least `target` (needs taken as independent) and whose relative
+// cost is least; where only one is known, that one alone.
+LimitAmounts ChooseTogether(const std::optional<LimitModel>& memory,
+                            const std::optional<LimitModel>& walltime, double target,
+                            bool round_to_units);
+
+// What to do about a request, given the amount that clears the target: lower, raise or leave, with
+// the reason.
+ResourceAdvice AdviseLimit(Resource resource, const std::optional<LimitModel>& limit,
+                           std::optional<double> amount, std::optional<double> requested,
+                           double target);
+
+}  // namespace expanse::intelligence::predict

@@ -1,0 +1,86 @@
+// The distribution of the next run's need, from what earlier runs needed (exactly, or more than a
+// limit). In logarithms, so that units do not matter: a mixture of Laplace kernels around the needs
+// seen, whose width is the distance between neighbours (shrunk towards a prior width, so that few
+// runs have wide tails and many have narrow ones); recent runs weigh more where that predicted the
+// past better; the mass of a kill at a limit moves to the needs above it (Kaplan-Meier) or beyond
+// the limit; and a share of (a run unlike all before) that falls with the number of runs. Pure;
+// O(n log n) to make, O(log n) to ask.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "intelligence/predict/needs.h"
+
+namespace expanse::intelligence::predict {
+
+// What is believed before there are runs, per resource; measured on public traces by
+// tests/bench/predict_bench.cc. Widths are in natural logarithms (0.1 is about 10 %).
+struct Prior {
+  double width = 0.1;          // of the spread of one need
+  double width_runs = 2;       // for how many runs that counts
+  double novelty = 0.5;        // runs that a run unlike all others counts for
+  double novelty_width = 0.5;  // how far those are
+  double beyond_kill = 0.4;    // mean distance of a need beyond the limit that it was killed at
+};
+const Prior& PriorOf(Resource resource);  // of memory and walltime
+
+// The largest need of a successful run. A need is set aside as an outlier when it is older than
+// kOutlierRuns runs that tell and all of those needed at most half of it.
+struct Floor {
+  double need = 0;  // 0: no successful run
+  bool outliers = false;
+};
+inline constexpr std::size_t kOutlierRuns = 30;
+Floor FloorOf(std::span<const Observation> needs);
+
+class NeedModel {
+ public:
+  // `needs` oldest first; nothing where there are none.
+  static std::optional<NeedModel> Create(std::span<const Observation> needs, const Prior& prior);
+
+  // The chance that the next need is at most `amount`. Where the newest run was killed at a limit,
+  // the next one is taken for its repetition: its need is above that limit.
+  double Chance(double amount) const;
+  // The smallest amount whose chance is at least q, 0 < q < 1 (to a millionth).
+  double Quantile(double q) const;
+
+  // FloorOf the needs.
+  double floor() const { return floor_; }
+  bool outliers() const { return outliers_; }
+  bool recent_weigh_more() const { return half_life_ > 0; }
+  bool killed_last() const { return killed_last_; }
+  double killed_at() const { return std::exp(killed_at_); }  // where killed_last()
+  double width() const { return width_; }
+  std::size_t runs() const { return runs_; }
+
+ private:
+  struct Kernel {
+    double x = 0;
+    double mass = 0;
+    double below = 0;  // Σ mass of kernels up to this one
+    double left = 0;   // Σ mass·exp(-(x - x_j)/width) over them
+    double right = 0;  // the same over this one and those above
+  };
+  NeedModel() = default;
+  double LogCdf(double x) const;
+
+  std::vector<Kernel> kernels_;
+  double width_ = 0;
+  double novelty_mass_ = 0;
+  double novelty_centre_ = 0;
+  double beyond_mass_ = 0;  // beyond a kill that no need was above of
+  double beyond_from_ = 0;
+  Prior prior_;
+  double half_life_ = 0;  // 0: all runs weigh the same
+  bool killed_last_ = false;
+  double killed_at_ = 0;
+  double floor_ = 0;
+  bool outliers_ = false;
+  std::size_t runs_ = 0;
+};
+
+}  // namespace expanse::intelligence::predict
