@@ -1,0 +1,29 @@
+// One component of a batch script: its options as settings of a part, and what they add up to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "workload/sbatch/arguments.h"
+#include "workload/sbatch/totals.h"
+#include "workload/submission.h"
+
+namespace expanse::workload::sbatch {
+
+struct ComponentReading {
+  Part part;
+  Asked asked;
+  // Options that the next component of a het job starts with.
+  std::vector<Given> carried;
+  std::vector<std::string> outputs;
+  std::string input;  // --input
+  bool ignore_pbs = false;
+};
+
+// `carried`: of the component before. Refuses values that sbatch refuses, and options that exclude
+// each other.
+Parsed<ComponentReading> ReadComponent(const std::vector<Given>& given,
+                                       const std::vector<Given>& carried, const LineIndex& lines,
+                                       std::string_view text, std::vector<Note>& notes);
+
+}  // namespace expanse::workload::sbatch

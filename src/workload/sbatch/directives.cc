@@ -1,0 +1,269 @@
+#include "workload/sbatch/directives.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+
+namespace expanse::workload::sbatch {
+namespace {
+
+constexpr std::string_view kMagic = "#SBATCH";
+constexpr std::string_view kOldMagic = "#SLURM";  // still read, with a warning
+
+std::unexpected<Refusal> Refuse(std::uint32_t line, std::uint32_t column, std::string reason,
+                                std::string message) {
+  return std::unexpected(Refusal{line, column, std::move(reason), std::move(message)});
+}
+
+// One line of directives from which words are taken.
+struct Line {
+  std::string_view text;     // the whole line, without '\n'
+  std::size_t begin = 0;     // of the line in the file
+  std::uint32_t number = 0;  // from 1
+  std::size_t next = 0;      // first byte of text that is not read yet
+};
+
+// Where a template's "{{ name }}", "{% if %}" or "<your time>" that begins at `i` ends; `i` if none
+// does. To sbatch they would be several words, but what it will read is what they become.
+std::size_t SkipTemplate(std::string_view line, std::size_t i) {
+  for (const auto& [open, close] :
+       {std::pair<std::string_view, std::string_view>{"{{", "}}"}, {"{%", "%}"}, {"<", ">"}}) {
+    if (!line.substr(i).starts_with(open)) continue;
+    const std::size_t end = line.find(close, i + open.size());
+    if (end != std::string_view::npos) return end + close.size();
+  }
+  return i;
+}
+
+// The next word as sbatch's get_argument takes it; nothing at the end of the line or at a comment.
+Parsed<std::optional<Piece>> NextWord(Line& line) {
+  std::size_t i = line.next;
+  while (i < line.text.size() && base::IsSpace(line.text[i])) ++i;
+  if (i < line.text.size() && line.text[i] == ':')
+    return Refuse(line.number, static_cast<std::uint32_t>(i + 1), "unexpected_colon",
+                  "sbatch takes no \":\" here; components of a het job are parted by "
+                  "\"#SBATCH hetjob\"");
+  Piece word;
+  bool escaped = false;
+  char quote = 0;
+  const std::size_t first = i;
+  std::size_t template_end = 0;  // bytes before it belong to the word, whatever they are
+  for (; i < line.text.size(); ++i) {
+    const char c = line.text[i];
+    if (!escaped && quote == 0 && i >= template_end) template_end = SkipTemplate(line.text, i);
+    if (i < template_end) {
+      // taken as it is
+    } else if (escaped) {
+      escaped = false;
+    } else if (c == '\\') {
+      escaped = true;
+      continue;
+    } else if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+        continue;
+      }
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      continue;
+    } else if (c == '#' || base::IsSpace(c)) {
+      break;
+    }
+    word.text.push_back(c);
+    word.at.push_back(static_cast<std::uint32_t>(line.begin + i));
+  }
+  if (quote != 0)
+    return Refuse(line.number, static_cast<std::uint32_t>(first + 1), "unmatched_quote",
+                  std::string("unmatched ") + quote + " in a directive");
+  line.next = i;
+  word.end = word.at.empty() ? line.begin + i : word.at.back() + 1;
+  if (word.text.empty()) {
+    line.next = line.text.size();
+    return std::nullopt;
+  }
+  return word;
+}
+
+bool IsComponentMark(std::string_view word) { return word == "hetjob" || word == "packjob"; }
+
+// "# SBATCH --mem=1G", "#sbatch -n 2", "  #SBATCH -n 2": meant as directives, and comments to
+// sbatch.
+bool IsNearMiss(std::string_view line) {
+  std::string_view rest = base::Trim(line);
+  if (!rest.starts_with('#')) return false;
+  rest.remove_prefix(1);
+  rest = base::Trim(rest);
+  if (rest.size() < 7 || base::ToLower(rest.substr(0, 6)) != "sbatch") return false;
+  rest.remove_prefix(6);
+  return base::IsSpace(rest.front()) && base::Trim(rest).starts_with('-');
+}
+
+bool IsTemplateLine(std::string_view line) {
+  const std::string_view rest = base::Trim(line);
+  return rest.starts_with("{%") || rest.starts_with("{{") || rest.starts_with("{#") ||
+         rest.starts_with("<%");
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) { directives_.components.emplace_back(); }
+
+  Parsed<Directives> Read() {
+    if (auto checked = CheckWhole(); !checked) return std::unexpected(checked.error());
+    std::size_t at = 0;
+    bool in_head = true;
+    for (std::uint32_t number = 1; at < text_.size(); ++number) {
+      const std::size_t newline = std::min(text_.find('\n', at), text_.size());
+      Line line{.text = text_.substr(at, newline - at), .begin = at, .number = number, .next = 0};
+      const std::size_t next = std::min(newline + 1, text_.size());
+      if (in_head && IsCommand(line.text)) {
+        in_head = false;
+        directives_.body = at;
+        if (IsTemplateLine(line.text))
+          return Refuse(number, 1, "templated", "a template; it can be read once it is rendered");
+      }
+      if (auto read = in_head ? ReadHead(line, next) : ReadBody(line); !read)
+        return std::unexpected(read.error());
+      at = next;
+    }
+    if (in_head) directives_.body = text_.size();
+    return std::move(directives_);
+  }
+
+ private:
+  Parsed<bool> CheckWhole() {
+    if (base::Trim(text_).empty()) return Refuse(0, 0, "empty", "an empty script");
+    if (const std::size_t at = text_.find('\0'); at != std::string_view::npos) {
+      const Place place = PlaceOf(text_, at, at);
+      return Refuse(place.line, place.column, "null_character",
+                    "a NUL byte; sbatch takes no such script");
+    }
+    if (!text_.starts_with("#!"))
+      return Refuse(1, 1, "no_shebang",
+                    "sbatch takes no script whose first line does not begin with #! and the path "
+                    "of an interpreter");
+    if (const std::size_t at = text_.find("\r\n"); at != std::string_view::npos) {
+      directives_.newline = "\r\n";
+      Add(PlaceOf(text_, at, at).line, "dos_line_breaks",
+          "lines end in CR LF; sbatch refuses the script until dos2unix has changed them");
+    }
+    const std::size_t first = std::min(text_.find('\n'), text_.size());
+    directives_.components.front().insert_at = std::min(first + 1, text_.size());
+    return true;
+  }
+
+  static bool IsCommand(std::string_view line) {
+    const std::string_view rest = base::Trim(line);
+    return !rest.empty() && rest.front() != '#';
+  }
+
+  Parsed<bool> ReadHead(Line& line, std::size_t next) {
+    if (line.text.starts_with(kMagic)) {
+      line.next = kMagic.size();
+      return ReadWords(line, next);
+    }
+    if (line.text.starts_with(kOldMagic)) {
+      Add(line.number, "old_directive", "#SLURM is read as #SBATCH; write #SBATCH");
+      line.next = kOldMagic.size();
+      return ReadWords(line, next);
+    }
+    for (const std::string_view scheduler : {"PBS", "BSUB"}) {
+      if (line.text.starts_with('#') && line.text.substr(1).starts_with(scheduler))
+        return ReadForeign(line, scheduler);
+    }
+    if (IsNearMiss(line.text))
+      Add(line.number, "not_a_directive",
+          "a comment to sbatch: a directive begins with #SBATCH in the first column");
+    return true;
+  }
+
+  Parsed<bool> ReadWords(Line& line, std::size_t next) {
+    for (;;) {
+      auto word = NextWord(line);
+      if (!word) return std::unexpected(word.error());
+      if (!word->has_value()) break;
+      if (IsComponentMark((*word)->text)) {
+        if ((*word)->text == "packjob")
+          Add(line.number, "old_directive", "packjob is the old word for hetjob");
+        directives_.components.emplace_back();
+      } else {
+        directives_.components.back().words.push_back(*std::move(*word));
+      }
+    }
+    directives_.components.back().insert_at = next;
+    return true;
+  }
+
+  Parsed<bool> ReadForeign(Line& line, std::string_view scheduler) {
+    ForeignLine foreign{.scheduler = scheduler, .words = {}};
+    line.next = 1 + scheduler.size();
+    for (;;) {
+      auto word = NextWord(line);
+      if (!word) return std::unexpected(word.error());
+      if (!word->has_value()) break;
+      foreign.words.push_back(*std::move(*word));
+    }
+    directives_.foreign.push_back(std::move(foreign));
+    return true;
+  }
+
+  Parsed<bool> ReadBody(const Line& line) {
+    if (line.text.starts_with(kMagic))
+      Add(line.number, "ignored_after_command",
+          "sbatch reads no directive behind the first command");
+    return true;
+  }
+
+  void Add(std::uint32_t line, std::string reason, std::string message) {
+    directives_.notes.push_back({line, std::move(reason), std::move(message)});
+  }
+
+  std::string_view text_;
+  Directives directives_;
+};
+
+}  // namespace
+
+Piece Piece::Part(std::size_t first, std::size_t last) const {
+  Piece part;
+  last = std::min(last, text.size());
+  first = std::min(first, last);
+  part.text = text.substr(first, last - first);
+  part.at.assign(at.begin() + static_cast<std::ptrdiff_t>(first),
+                 at.begin() + static_cast<std::ptrdiff_t>(last));
+  part.end = last == text.size() ? end : (last == 0 ? begin_offset() : at[last - 1] + 1);
+  return part;
+}
+
+Parsed<Directives> ReadDirectives(std::string_view text) { return Reader(text).Read(); }
+
+bool LooksTemplated(std::string_view text) {
+  for (const std::string_view mark : {"{{", "{%", "<%", "%(", "[[", "@@", "<<"})
+    if (text.find(mark) != std::string_view::npos) return true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '$' || c == '`') return true;
+    const char close = c == '<' ? '>' : c == '{' ? '}' : c == '@' ? '@' : 0;
+    if (close != 0 && i + 1 < text.size() && text.find(close, i + 1) != std::string_view::npos)
+      return true;
+  }
+  return false;
+}
+
+LineIndex::LineIndex(std::string_view text) : starts_{0} {
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+    starts_.push_back(at + 1);
+}
+
+Place LineIndex::PlaceOf(std::size_t begin, std::size_t end) const {
+  const auto after = std::upper_bound(starts_.begin(), starts_.end(), begin);
+  const auto line = static_cast<std::uint32_t>(after - starts_.begin());
+  return {.begin = begin,
+          .end = end,
+          .line = line,
+          .column = static_cast<std::uint32_t>(begin - *(after - 1) + 1)};
+}
+
+}  // namespace expanse::workload::sbatch

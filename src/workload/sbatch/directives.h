@@ -1,0 +1,63 @@
+// The words of a batch script's directives, as sbatch takes them from the file: which lines count,
+// quotes, backslashes and comments inside them, components of a heterogeneous job.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workload/submission.h"
+
+namespace expanse::workload::sbatch {
+
+// A word (or the rest of one) after quotes and backslashes are taken out, and where each of its
+// bytes stands in the file.
+struct Piece {
+  std::string text;
+  std::vector<std::uint32_t> at;  // one offset for each byte of text
+  std::size_t end = 0;            // of the last byte; where an empty piece would stand
+
+  Piece From(std::size_t first) const { return Part(first, text.size()); }
+  Piece Part(std::size_t first, std::size_t last) const;  // bytes [first, last)
+  std::size_t begin_offset() const { return at.empty() ? end : at.front(); }
+};
+
+struct Component {
+  std::vector<Piece> words;
+  std::size_t insert_at = 0;  // behind its last directive line: where one more can be written
+};
+
+struct ForeignLine {           // "#PBS -l walltime=1:00:00": sbatch understands some of these
+  std::string_view scheduler;  // "PBS", "BSUB"
+  std::vector<Piece> words;
+};
+
+struct Directives {
+  std::vector<Component> components;  // at least one
+  std::vector<ForeignLine> foreign;
+  std::vector<Note> notes;
+  std::size_t body = 0;  // the first byte of the first command's line; the text's size without one
+  std::string newline = "\n";  // the file's own
+};
+
+// Refuses with "empty", "no_shebang", "null_character", "unmatched_quote", "unexpected_colon",
+// "templated". Linear in the text.
+Parsed<Directives> ReadDirectives(std::string_view text);
+
+// True where a template engine, a wrapper script or a person is meant to fill something in:
+// "{{ mem }}", "${MEM}", "<hours>", "@TIME@", "{memory}".
+bool LooksTemplated(std::string_view text);
+
+// Line and column of many bytes of one text.
+class LineIndex {
+ public:
+  explicit LineIndex(std::string_view text);
+  Place PlaceOf(std::size_t begin, std::size_t end) const;
+
+ private:
+  std::vector<std::size_t> starts_;
+};
+
+}  // namespace expanse::workload::sbatch

@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include "workload/patch/edit.h"
+#include "workload/sbatch/sbatch.h"
+
+namespace expanse::workload {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+// The edited text, or the reason why there is none.
+std::string Edited(const std::string& text, const std::vector<Wanted>& wanted) {
+  const auto parsed = ParseSbatch(text);
+  if (!parsed) return parsed.error().reason;
+  const auto edits = PlanSbatchEdits(text, *parsed, wanted);
+  if (!edits) return edits.error().reason;
+  const auto edited = ApplyEdits(text, *edits);
+  return edited ? *edited : edited.error().reason;
+}
+
+// The same for one line of options.
+std::string EditedLine(const std::string& options, const std::vector<Wanted>& wanted) {
+  const std::string head = "#!/bin/sh\n#SBATCH ";
+  const std::string text = Edited(head + options + "\nhostname\n", wanted);
+  if (!text.starts_with(head)) return text;
+  return text.substr(head.size(), text.size() - head.size() - std::string("\nhostname\n").size());
+}
+
+Wanted Memory(double gib) { return {0, Quantity::kMemory, gib * kGiB}; }
+Wanted Cpus(double cores) { return {0, Quantity::kCpu, cores}; }
+Wanted Gpus(double devices) { return {0, Quantity::kGpu, devices}; }
+Wanted Walltime(double seconds) { return {0, Quantity::kWalltime, seconds}; }
+
+TEST(SbatchPlan, KeepsUnitAndSpelling) {
+  EXPECT_EQ(EditedLine("--mem=128G", {Memory(15)}), "--mem=15G");
+  EXPECT_EQ(EditedLine("--mem 128000 # much", {Memory(15)}), "--mem 15360 # much");
+  EXPECT_EQ(EditedLine("--mem='128gb'", {Memory(15)}), "--mem='15gb'");
+  EXPECT_EQ(EditedLine("--mem=1T", {Memory(200)}), "--mem=200G");
+  EXPECT_EQ(EditedLine("--mem=0", {Memory(15)}), "--mem=15G");
+  EXPECT_EQ(EditedLine("--mem=4G --mem=128G", {Memory(15)}), "--mem=4G --mem=15G");
+  EXPECT_EQ(EditedLine("-t 1-00:00:00", {Walltime(7200)}), "-t 0-02:00:00");
+  EXPECT_EQ(EditedLine("-t90", {Walltime(1800)}), "-t30");
+  EXPECT_EQ(EditedLine("--time=2-0", {Walltime(86400 + 1800)}), "--time=1-0:30");
+  EXPECT_EQ(EditedLine("--time=8:00:00", {Walltime(100 * 3600)}), "--time=100:00:00");
+  EXPECT_EQ(EditedLine("-t UNLIMITED", {Walltime(3600)}), "-t 01:00:00");
+  EXPECT_EQ(EditedLine("-t 600 --time-min=500", {Walltime(3600)}), "-t 60 --time-min=60");
+  EXPECT_EQ(EditedLine("-c16 -t 5", {Cpus(3)}), "-c3 -t 5");
+  EXPECT_EQ(EditedLine("--gres=gpu:a100:4,nvme:1", {Gpus(1)}), "--gres=gpu:a100:1,nvme:1");
+  EXPECT_EQ(EditedLine("--gres=gpu", {Gpus(2)}), "--gres=gpu:2");
+  EXPECT_EQ(EditedLine("--gres=gpu:a100", {Gpus(2)}), "--gres=gpu:a100:2");
+  EXPECT_EQ(EditedLine("-G a100", {Gpus(2)}), "-G a100:2");
+}
+
+TEST(SbatchPlan, CountsPerNodeTaskCpuAndGpu) {
+  EXPECT_EQ(EditedLine("-N 4 --mem=64G", {Memory(100)}), "-N 4 --mem=25G");
+  EXPECT_EQ(EditedLine("-n 4 -c 2 --mem-per-cpu=8G", {Memory(16)}), "-n 4 -c 2 --mem-per-cpu=2G");
+  EXPECT_EQ(EditedLine("-n 7 --mem-per-cpu=8G", {Memory(15)}), "-n 7 --mem-per-cpu=2195M");
+  EXPECT_EQ(EditedLine("--gpus=4 --mem-per-gpu=64G", {Memory(40)}), "--gpus=4 --mem-per-gpu=10G");
+  EXPECT_EQ(EditedLine("-n 4 -c 8", {Cpus(10)}), "-n 4 -c 3");
+  EXPECT_EQ(EditedLine("-N 2 --gres=gpu:4", {Gpus(3)}), "-N 2 --gres=gpu:2");
+  EXPECT_EQ(EditedLine("-n 4 --gpus-per-task=2", {Gpus(4)}), "-n 4 --gpus-per-task=1");
+}
+
+TEST(SbatchPlan, WhatIsNotWantedStaysAsItIs) {
+  // Fewer CPUs with as much memory in all.
+  EXPECT_EQ(EditedLine("-c 8 --mem-per-cpu=2G", {Cpus(4)}), "-c 4 --mem-per-cpu=4G");
+  EXPECT_EQ(EditedLine("--gpus=4 --cpus-per-gpu=4 --mem-per-gpu=8G", {Gpus(2)}),
+            "--gpus=2 --cpus-per-gpu=8 --mem-per-gpu=16G");
+}
+
+TEST(SbatchPlan, InsertsWhatIsMissing) {
+  EXPECT_EQ(Edited("#!/bin/sh\n#SBATCH -t 5\n\nhostname\n", {Memory(2)}),
+            "#!/bin/sh\n#SBATCH -t 5\n#SBATCH --mem=2G\n\nhostname\n");
+  EXPECT_EQ(Edited("#!/bin/sh\nhostname\n", {Walltime(3600), Memory(1.5)}),
+            "#!/bin/sh\n#SBATCH --mem=1536M\n#SBATCH --time=01:00:00\nhostname\n");
+  EXPECT_EQ(Edited("#!/bin/sh", {Cpus(2)}), "#!/bin/sh\n#SBATCH --cpus-per-task=2");
+  EXPECT_EQ(Edited("#!/bin/sh\r\n#SBATCH -t 5\r\nhostname\r\n", {Memory(2)}),
+            "#!/bin/sh\r\n#SBATCH -t 5\r\n#SBATCH --mem=2G\r\nhostname\r\n");
+}
+
+TEST(SbatchPlan, SaysWhyItCannot) {
+  EXPECT_EQ(EditedLine("--mem=$MEM", {Memory(2)}), "patch.unresolved");
+  EXPECT_EQ(EditedLine("-n 8", {Cpus(4)}), "patch.no_place");
+  EXPECT_EQ(EditedLine("--gpus=a:1,b:1", {Gpus(1)}), "patch.no_place");
+  EXPECT_EQ(EditedLine("-t 5", {{0, Quantity::kNodes, 2}}), "patch.no_place");
+  EXPECT_EQ(EditedLine("-t 5", {{7, Quantity::kMemory, 2}}), "patch.part");
+}
+
+TEST(SbatchPlan, OwnValuesNeedNoEdit) {
+  for (const char* options : {"--mem=128G -t 90:30 -c 3 -n 2 --gres=gpu:2", "-t UNLIMITED",
+                              "--mem=1025K --gpus=3 -N 2-4", "--mem-per-cpu=1000"}) {
+    const std::string text = "#!/bin/sh\n#SBATCH " + std::string(options) + "\nhostname\n";
+    const Request now = ParseSbatch(text)->parts[0].request;
+    std::vector<Wanted> wanted;
+    if (now.cpu_cores) wanted.push_back(Cpus(*now.cpu_cores));
+    if (now.gpu_count) wanted.push_back(Gpus(*now.gpu_count));
+    if (now.memory_bytes) wanted.push_back(Memory(static_cast<double>(*now.memory_bytes) / kGiB));
+    if (now.walltime_s) wanted.push_back(Walltime(static_cast<double>(*now.walltime_s)));
+    EXPECT_EQ(Edited(text, wanted), text);
+  }
+}
+
+}  // namespace
+}  // namespace expanse::workload

@@ -1,0 +1,151 @@
+#include "workload/sbatch/sbatch.h"
+
+#include <gtest/gtest.h>
+
+namespace expanse::workload {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+Submission MustParse(std::string_view text) {
+  auto parsed = ParseSbatch(text);
+  if (!parsed) {
+    ADD_FAILURE() << parsed.error().reason << ": " << parsed.error().message;
+    Submission none;
+    none.parts.emplace_back();
+    return none;
+  }
+  return *std::move(parsed);
+}
+
+std::string Script(std::string_view directives) {
+  return "#!/bin/bash\n" + std::string(directives) + "srun ./run\n";
+}
+
+// "nodes/tasks/cpus/gpus/memory in MiB" of the first part; "-" for what is absent.
+std::string Totals(std::string_view options) {
+  const Submission script = MustParse(Script("#SBATCH " + std::string(options) + "\n"));
+  if (script.parts.empty()) return "";
+  const Request& request = script.parts[0].request;
+  const auto show = [](const auto& value, double unit = 1) {
+    return value ? std::to_string(static_cast<long>(static_cast<double>(*value) / unit))
+                 : std::string("-");
+  };
+  return show(request.nodes) + "/" + show(request.tasks) + "/" + show(request.cpu_cores) + "/" +
+         show(request.gpu_count) + "/" + show(request.memory_bytes, 1024 * 1024);
+}
+
+TEST(Sbatch, ReadsDirectivesWithTheirPlaces) {
+  const std::string text =
+      "#!/bin/bash\n"
+      "#SBATCH --job-name=train\n"
+      "#SBATCH --mem 16G -t \"1-00:00:00\"\n"
+      "#SBATCH -c8 # cores\n"
+      "srun ./train\n";
+  const Submission script = MustParse(text);
+  EXPECT_EQ(script.name, "train");
+  ASSERT_EQ(script.parts.size(), 1U);
+  const Part& part = script.parts[0];
+  EXPECT_EQ(part.request.memory_bytes, 16 * kGiB);
+  EXPECT_EQ(part.request.walltime_s, 86400);
+  EXPECT_EQ(part.request.cpu_cores, 8);
+  ASSERT_EQ(part.settings.size(), 3U);
+  EXPECT_EQ(part.settings[0].name, "--mem");
+  EXPECT_EQ(part.settings[0].written, "16G");
+  EXPECT_EQ(part.settings[0].place, PlaceOf(text, text.find("16G"), text.find("16G") + 3));
+  EXPECT_EQ(part.settings[1].written, "1-00:00:00");
+  EXPECT_EQ(part.settings[1].place.line, 3U);
+  EXPECT_EQ(part.settings[2].written, "8");
+  EXPECT_EQ(part.settings[2].place.column, 11U);
+}
+
+TEST(Sbatch, TheLastOfAnOptionCountsAndNothingAfterACommand) {
+  const Submission script = MustParse(
+      "#!/bin/sh\n#SBATCH -t 5 --time=6\n\n# a comment\n#SBATCH -t 7\nhostname\n"
+      "#SBATCH -t 9\n");
+  EXPECT_EQ(script.parts[0].request.walltime_s, 420);
+  ASSERT_EQ(script.parts[0].settings.size(), 3U);
+  EXPECT_FALSE(script.parts[0].settings[0].effective);
+  EXPECT_FALSE(script.parts[0].settings[1].effective);
+  EXPECT_TRUE(script.parts[0].settings[2].effective);
+  ASSERT_EQ(script.notes.size(), 1U);
+  EXPECT_EQ(script.notes[0].reason, "ignored_after_command");
+  EXPECT_EQ(script.notes[0].line, 7U);
+}
+
+// Each line was seen on Slurm 22.05.8.
+TEST(Sbatch, AddsUpAsSlurmDoes) {
+  EXPECT_EQ(Totals("--job-name=x"), "1/1/1/-/-");
+  EXPECT_EQ(Totals("-N 2 --ntasks-per-node=3"), "2/6/6/-/-");
+  EXPECT_EQ(Totals("--ntasks-per-node=3"), "1/3/3/-/-");
+  EXPECT_EQ(Totals("-N 2-4 --ntasks-per-node=2 --mem=10"), "2/4/4/-/20");
+  EXPECT_EQ(Totals("-N 3 -n 2"), "2/2/2/-/-");
+  EXPECT_EQ(Totals("-N 2 -c 4"), "2/2/8/-/-");
+  EXPECT_EQ(Totals("-N 2 --sockets-per-node=1 --cores-per-socket=4"), "2/8/8/-/-");
+  EXPECT_EQ(Totals("-B 1:2"), "1/2/2/-/-");
+  EXPECT_EQ(Totals("-B *:3:*"), "1/3/3/-/-");
+  EXPECT_EQ(Totals("-n 8 -O -N 2"), "2/8/2/-/-");
+  EXPECT_EQ(Totals("--gpus-per-task=1 -n 3"), "1/3/3/3/-");
+  EXPECT_EQ(Totals("--gpus=4 --gpus-per-task=2"), "1/2/2/4/-");
+  EXPECT_EQ(Totals("--gpus=4 --gpus-per-node=2"), "2/2/2/4/-");
+  EXPECT_EQ(Totals("--gres=gpu:a100:2 -N 2"), "2/2/2/4/-");
+  EXPECT_EQ(Totals("--ntasks-per-gpu=2 --gpus-per-node=1 -N2"), "2/4/4/2/-");
+  EXPECT_EQ(Totals("--ntasks-per-gpu=1 -n 3"), "1/3/3/3/-");
+  EXPECT_EQ(Totals("--gpus-per-socket=1 --sockets-per-node=1 -N2"), "2/2/2/2/-");
+  EXPECT_EQ(Totals("--cpus-per-gpu=3 --gres=gpu:1 -N 2"), "2/2/6/2/-");
+  EXPECT_EQ(Totals("--mem-per-gpu=100 --gpus=2"), "1/1/1/2/200");
+  EXPECT_EQ(Totals("--mem-per-cpu=100 -c 3 -n 2"), "1/2/6/-/600");
+  EXPECT_EQ(Totals("--mem=50 -n 3 -N 2"), "2/3/3/-/100");
+  EXPECT_EQ(Totals("--mem=0 -N 2"), "2/2/2/-/0");
+}
+
+TEST(Sbatch, RefusesWhatSbatchRefuses) {
+  const auto reason = [](std::string_view text) {
+    const auto parsed = ParseSbatch(text);
+    return parsed ? std::string("parsed") : parsed.error().reason;
+  };
+  EXPECT_EQ(reason(""), "empty");
+  EXPECT_EQ(reason("\n#!/bin/sh\n"), "no_shebang");
+  EXPECT_EQ(reason(std::string("#!/bin/sh\n\0", 11)), "null_character");
+  EXPECT_EQ(reason(Script("#SBATCH -t \"7 -n 3\n")), "unmatched_quote");
+  EXPECT_EQ(reason(Script("#SBATCH -n 3 : -n 4\n")), "unexpected_colon");
+  EXPECT_EQ(reason(Script("#SBATCH foo\n")), "invalid_directive");
+  EXPECT_EQ(reason(Script("#SBATCHx -n 2\n")), "invalid_directive");
+  EXPECT_EQ(reason(Script("#SBATCH --mem = 7\n")), "invalid_directive");
+  EXPECT_EQ(reason(Script("#SBATCH --mem=4GiB\n")), "invalid_value");
+  EXPECT_EQ(reason(Script("#SBATCH -t=7\n")), "invalid_value");
+  EXPECT_EQ(reason(Script("#SBATCH --nt 3\n")), "ambiguous_option");
+  EXPECT_EQ(reason(Script("#SBATCH --time\n")), "missing_value");
+  EXPECT_EQ(reason(Script("#SBATCH --hold=1\n")), "unexpected_value");
+  EXPECT_EQ(reason(Script("#SBATCH --mem=1 --mem-per-cpu=1\n")), "exclusive_options");
+}
+
+TEST(Sbatch, ComponentsOfAHetJobKeepSomeOptions) {
+  const Submission script = MustParse(
+      Script("#SBATCH -n 3 -t 7 --mem=99 -c 2 -J foo\n#SBATCH packjob\n#SBATCH --gpus=1\n"));
+  ASSERT_EQ(script.parts.size(), 2U);
+  EXPECT_EQ(script.parts[0].request.cpu_cores, 6);
+  const Request& second = script.parts[1].request;
+  EXPECT_EQ(second.cpu_cores, 1);
+  EXPECT_EQ(second.gpu_count, 1);
+  EXPECT_EQ(second.memory_bytes, 99U << 20);
+  EXPECT_EQ(second.walltime_s, 420);
+  EXPECT_EQ(script.parts[1].workload, "foo");
+}
+
+TEST(Sbatch, WhatATemplateFillsInIsUnresolved) {
+  const Submission script =
+      MustParse(Script("#SBATCH --mem={{ mem }} -t $HOURS:00:00 -c <cores>\n#SBATCH -n 2\n"));
+  const Request& request = script.parts[0].request;
+  EXPECT_EQ(request.memory_bytes, std::nullopt);
+  EXPECT_EQ(request.walltime_s, std::nullopt);
+  EXPECT_EQ(request.cpu_cores, std::nullopt);
+  EXPECT_EQ(request.tasks, 2U);
+  ASSERT_EQ(script.parts.at(0).settings.size(), 4U);
+  EXPECT_EQ(script.parts[0].settings[0].written, "{{ mem }}");
+  EXPECT_EQ(script.parts[0].settings[0].unresolved, "template");
+  EXPECT_EQ(script.parts[0].settings[1].unresolved, "variable HOURS");
+}
+
+}  // namespace
+}  // namespace expanse::workload
