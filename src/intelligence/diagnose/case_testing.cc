@@ -1,0 +1,183 @@
+#include "intelligence/diagnose/case_testing.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/text.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+using evidence::ExecutionStatus;
+using evidence::Outcome;
+using evidence::SourceType;
+using nlohmann::json;
+
+std::string Text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::optional<double> Number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::vector<std::string> Words(const json& object, const char* key) {
+  std::vector<std::string> words;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return words;
+  for (const json& word : *found)
+    if (word.is_string()) words.push_back(word.get<std::string>());
+  return words;
+}
+
+SourceType SourceOf(const std::string& scheduler) {
+  if (scheduler == "slurm") return SourceType::kSlurm;
+  if (scheduler == "kubernetes") return SourceType::kKubernetes;
+  if (scheduler == "nomad") return SourceType::kNomad;
+  if (scheduler == "bare" || scheduler == "vm" || scheduler == "host" || scheduler == "local")
+    return SourceType::kHost;
+  return SourceType::kUnspecified;
+}
+
+std::optional<int> SignalOf(std::string name) {
+  static const std::map<std::string, int> kSignals = {
+      {"HUP", 1}, {"INT", 2},  {"QUIT", 3},  {"ILL", 4},   {"ABRT", 6}, {"BUS", 7},
+      {"FPE", 8}, {"KILL", 9}, {"SEGV", 11}, {"PIPE", 13}, {"TERM", 15}};
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  const auto found = kSignals.find(name);
+  if (found != kSignals.end()) return found->second;
+  return base::ParseInt<int>(name);
+}
+
+// "1", "1:0", "0:9", "-9" (a signal).
+void TakeExit(const std::string& text, evidence::Execution* to) {
+  if (text.empty()) return;
+  const std::size_t colon = text.find(':');
+  const auto code = base::ParseInt<int>(std::string_view(text).substr(0, colon));
+  if (code && *code < 0) {
+    to->signal = -*code;
+  } else if (code) {
+    to->exit_code = *code;
+  }
+  if (colon == std::string::npos) return;
+  const auto signal = base::ParseInt<int>(std::string_view(text).substr(colon + 1));
+  if (signal && *signal > 0) to->signal = *signal;
+}
+
+void TakeState(const std::string& state, evidence::Execution* to) {
+  to->native_state = state;
+  to->status = ExecutionStatus::kFailed;
+  if (state.starts_with("COMPLETED") || state == "Succeeded")
+    to->status = ExecutionStatus::kSucceeded;
+  if (state.starts_with("CANCELLED")) to->status = ExecutionStatus::kCancelled;
+  if (state.starts_with("RUNNING")) to->status = ExecutionStatus::kRunning;
+  if (state.starts_with("PENDING")) to->status = ExecutionStatus::kQueued;
+}
+
+void TakeSnapshot(const json& from, Snapshot* to) {
+  to->host_ram_observed_peak_bytes = Number(from, "memory_peak_bytes");
+  to->host_ram_requested_bytes = Number(from, "memory_limit_bytes");
+  to->runtime_s = Number(from, "runtime_s");
+  to->walltime_s = Number(from, "walltime_s");
+  to->idle_tail_s = Number(from, "idle_tail_s");
+  to->gpu_count = Number(from, "gpu_count");
+  to->gpu_utilisation_pct = Number(from, "gpu_utilisation_pct");
+  to->gpu_memory_available_bytes = Number(from, "gpu_memory_available_bytes");
+  to->gpu_memory_observed_bytes = Number(from, "gpu_memory_observed_bytes");
+  to->memory_growth_bytes_per_hour = Number(from, "memory_growth_bytes_per_hour");
+  to->cpu_requested = Number(from, "cpu_requested");
+  to->gpu_type = Text(from, "gpu_type");
+}
+
+void TakeSteps(const json& from, evidence::Execution* to) {
+  for (const json& each : from) {
+    evidence::Step step;
+    step.id = Text(each, "id");
+    step.native_state = Text(each, "state");
+    if (const auto code = Number(each, "exit_code")) step.exit_code = static_cast<int>(*code);
+    if (const auto signal = Number(each, "signal")) step.signal = static_cast<int>(*signal);
+    to->steps.push_back(std::move(step));
+  }
+}
+
+void TakeExtras(const json& from, Case* to) {
+  if (const auto status = evidence::ParseStatus(Text(from, "status")))
+    to->execution.status = *status;
+  if (const auto outcome = evidence::ParseOutcome(Text(from, "outcome")))
+    to->execution.outcome = *outcome;
+  to->execution.native_reason = Text(from, "reason");
+  if (const auto kills = Number(from, "oom_kills"))
+    to->execution.used.oom_kills = static_cast<std::uint64_t>(*kills);
+  if (const auto count = Number(from, "restart_count"))
+    to->execution.restart_count = static_cast<std::uint32_t>(*count);
+  if (from.contains("snapshot")) TakeSnapshot(from["snapshot"], &to->snapshot);
+  if (from.contains("steps")) TakeSteps(from["steps"], &to->execution);
+  if (from.contains("labels"))
+    for (const auto& [key, value] : from["labels"].items())
+      to->execution.labels[key] = value.get<std::string>();
+  if (from.contains("streams"))
+    for (const auto& [name, text] : from["streams"].items())
+      to->logs.push_back({.stream = name, .data = text.get<std::string>()});
+  if (from.contains("events"))
+    for (const json& event : from["events"])
+      to->events.push_back({.source = Text(event, "source"),
+                            .at = {},
+                            .node = Text(event, "node"),
+                            .text = Text(event, "text")});
+}
+
+}  // namespace
+
+base::Result<LabelledCase> ParseCase(std::string_view text, std::string_view file) {
+  const json from = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!from.is_object() || !from.contains("true_class"))
+    return base::Fail(base::Code::kInvalidArgument, "case.syntax", std::string(file) + ": no case");
+  LabelledCase labelled;
+  labelled.id = Text(from, "id");
+  labelled.true_class = Text(from, "true_class");
+  labelled.accept = Words(from, "accept");
+  labelled.tags = Words(from, "tags");
+  Case& to = labelled.what;
+  to.execution.execution_id = labelled.id;
+  to.execution.name = labelled.id;
+  to.execution.source_type = SourceOf(Text(from, "scheduler"));
+  to.execution.status = ExecutionStatus::kFailed;
+  if (const std::string state = Text(from, "state"); !state.empty())
+    TakeState(state, &to.execution);
+  TakeExit(Text(from, "exit_code"), &to.execution);
+  if (const auto signal = SignalOf(Text(from, "signal"))) to.execution.signal = signal;
+  if (const std::string log = Text(from, "log"); !log.empty())
+    to.logs.push_back({.stream = "combined", .data = log});
+  TakeExtras(from, &to);
+  return labelled;
+}
+
+base::Result<std::vector<LabelledCase>> ReadCases(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+  }
+  if (error)
+    return base::Fail(base::Code::kNotFound, "case.folder",
+                      folder.string() + ": " + error.message());
+  std::sort(paths.begin(), paths.end());
+  std::vector<LabelledCase> cases;
+  for (const auto& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream text;
+    text << in.rdbuf();
+    EXPANSE_ASSIGN_OR_RETURN(LabelledCase labelled, ParseCase(text.str(), path.string()));
+    cases.push_back(std::move(labelled));
+  }
+  return cases;
+}
+
+}  // namespace expanse::intelligence::diagnose

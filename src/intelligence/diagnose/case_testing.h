@@ -1,0 +1,30 @@
+// Cases from JSON files, for tests and tests/bench/diagnose. One object a file:
+//   id, scheduler, state, exit_code, signal (each may be null), log (one text), true_class, tags;
+//   and, in our own, besides: outcome, status, streams {name: text}, events [{source, node, text}],
+//   snapshot {memory_peak_bytes, memory_limit_bytes, runtime_s, walltime_s, idle_tail_s, …},
+//   steps [{id, exit_code, signal}], labels {…}, accept [classes that are right as well].
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "intelligence/diagnose/case.h"
+
+namespace expanse::intelligence::diagnose {
+
+struct LabelledCase {
+  std::string id;
+  Case what;
+  std::string true_class;           // "none": nothing failed
+  std::vector<std::string> accept;  // others that are right
+  std::vector<std::string> tags;
+};
+
+base::Result<LabelledCase> ParseCase(std::string_view json, std::string_view file);
+// Every *.json below `folder`, in order of name; fails on the first that is no case.
+base::Result<std::vector<LabelledCase>> ReadCases(const std::filesystem::path& folder);
+
+}  // namespace expanse::intelligence::diagnose

@@ -1,0 +1,224 @@
+#include "intelligence/diagnose/facts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/bytes.h"
+#include "base/text.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+using evidence::Execution;
+
+std::string FirstWord(std::string_view text) {
+  const std::size_t end = text.find(' ');
+  return std::string(text.substr(0, end));
+}
+
+std::string Digits(double value, int decimals) {
+  const double scale = std::pow(10.0, decimals);
+  std::string text = std::to_string(std::llround(value * scale));
+  if (decimals == 0) return text;
+  const bool negative = text.starts_with('-');
+  if (negative) text.erase(0, 1);
+  const auto width = static_cast<std::size_t>(decimals) + 1;
+  if (text.size() < width) text.insert(0, width - text.size(), '0');
+  text.insert(text.size() - static_cast<std::size_t>(decimals), ".");
+  return (negative ? "-" : "") + text;
+}
+
+std::string Amount(double bytes) {
+  return base::FormatBytes({static_cast<std::uint64_t>(std::llround(std::max(0.0, bytes)))});
+}
+
+bool WordMatches(std::string_view pattern, std::string_view word) {
+  if (pattern.ends_with('*')) return word.starts_with(pattern.substr(0, pattern.size() - 1));
+  return pattern == word;
+}
+
+class Collector {
+ public:
+  using Put = void (*)(void*, std::string, Fact);
+  Collector(Ledger* ledger, std::map<std::string, Fact, std::less<>>* facts)
+      : ledger_(ledger), facts_(facts) {}
+
+  void Text(std::string name, std::string word, Origin origin, std::string shown) {
+    if (word.empty()) return;
+    const auto item = Cite(name, origin, std::move(shown));
+    facts_->insert_or_assign(
+        std::move(name),
+        Fact{.words = {std::move(word)}, .number = {}, .origin = origin, .item = item});
+  }
+  void Number(std::string name, std::optional<double> value, Origin origin, std::string shown) {
+    if (!value || !std::isfinite(*value)) return;
+    const auto item = shown.empty() ? std::nullopt : Cite(name, origin, std::move(shown));
+    facts_->insert_or_assign(std::move(name),
+                             Fact{.words = {}, .number = value, .origin = origin, .item = item});
+  }
+  void Words(std::string name, std::vector<std::string> words, Origin origin,
+             std::optional<std::size_t> item) {
+    if (words.empty()) return;
+    facts_->insert_or_assign(
+        std::move(name),
+        Fact{.words = std::move(words), .number = {}, .origin = origin, .item = item});
+  }
+  std::optional<std::size_t> Cite(std::string where, Origin origin, std::string shown) {
+    Item item;
+    item.origin = origin;
+    item.where = std::move(where);
+    item.text = std::move(shown);
+    return ledger_->Add(std::move(item));
+  }
+
+ private:
+  Ledger* ledger_;
+  std::map<std::string, Fact, std::less<>>* facts_;
+};
+
+void AddSchedulerFacts(const Execution& run, Collector* to) {
+  to->Text("scheduler", std::string(Name(run.source_type)), Origin::kScheduler,
+           "scheduler " + std::string(Name(run.source_type)));
+  to->Text("status", std::string(Name(run.status)), Origin::kScheduler,
+           "status " + std::string(Name(run.status)));
+  to->Text("outcome", std::string(Name(run.outcome)), Origin::kScheduler,
+           "outcome " + std::string(Name(run.outcome)));
+  if (!run.native_state.empty())
+    to->Text("state", FirstWord(run.native_state), Origin::kScheduler, "state " + run.native_state);
+  if (!run.native_reason.empty())
+    to->Text("reason", run.native_reason, Origin::kScheduler, "reason " + run.native_reason);
+  if (run.exit_code)
+    to->Number("exit_code", *run.exit_code, Origin::kExit,
+               "exit code " + std::to_string(*run.exit_code));
+  if (run.signal && *run.signal != 0)
+    to->Number("signal", *run.signal, Origin::kExit, "signal " + std::to_string(*run.signal));
+  if (run.restart_count > 0)
+    to->Number("restart_count", run.restart_count, Origin::kScheduler,
+               "restarted " + std::to_string(run.restart_count) + " times");
+  // Who cancelled it, as Slurm's accounting says: a uid.
+  const auto by = run.labels.find("slurm.cancelled_by");
+  if (by == run.labels.end()) return;
+  const auto uid = run.labels.find("slurm.uid");
+  if (uid == run.labels.end() && by->second != "0") return;
+  const bool own = uid != run.labels.end() && uid->second == by->second;
+  to->Text("cancelled_by", own ? "user" : "other", Origin::kScheduler,
+           "cancelled by uid " + by->second);
+}
+
+void AddStepFacts(const Execution& run, Collector* to) {
+  std::vector<std::string> codes;
+  std::vector<std::string> signals;
+  std::optional<std::size_t> item;
+  for (const evidence::Step& step : run.steps) {
+    const bool failed =
+        (step.exit_code && *step.exit_code != 0) || (step.signal && *step.signal != 0);
+    if (!failed) continue;
+    std::string shown = "step " + step.id + " " + step.native_state;
+    if (step.exit_code) {
+      codes.push_back(std::to_string(*step.exit_code));
+      shown += ", exit code " + codes.back();
+    }
+    if (step.signal && *step.signal != 0) {
+      signals.push_back(std::to_string(*step.signal));
+      shown += ", signal " + signals.back();
+    }
+    const auto cited = to->Cite("step " + step.id, Origin::kExit, shown);
+    if (!item) item = cited;
+  }
+  to->Words("step_exit_code", std::move(codes), Origin::kExit, item);
+  to->Words("step_signal", std::move(signals), Origin::kExit, item);
+}
+
+std::optional<double> Ratio(std::optional<double> part, std::optional<double> whole) {
+  if (!part || !whole || *whole <= 0) return std::nullopt;
+  return *part / *whole;
+}
+
+void AddMeasuredFacts(const Case& of, Collector* to) {
+  const Snapshot& seen = of.snapshot;
+  const auto& used = of.execution.used;
+  if (used.oom_kills)
+    to->Number("oom_kills", static_cast<double>(*used.oom_kills), Origin::kEvent,
+               "memory limit killed " + std::to_string(*used.oom_kills) + " processes");
+  if (const auto ratio = Ratio(seen.host_ram_observed_peak_bytes, seen.host_ram_requested_bytes))
+    to->Number("memory_ratio", ratio, Origin::kMetric,
+               "peak memory " + Amount(*seen.host_ram_observed_peak_bytes) + " of " +
+                   Amount(*seen.host_ram_requested_bytes));
+  if (const auto ratio = Ratio(seen.runtime_s, seen.walltime_s))
+    to->Number("runtime_ratio", ratio, Origin::kMetric,
+               "ran " + Digits(*seen.runtime_s, 0) + " s of " + Digits(*seen.walltime_s, 0) + " s");
+  if (const auto ratio = Ratio(seen.gpu_memory_observed_bytes, seen.gpu_memory_available_bytes))
+    to->Number("gpu_memory_ratio", ratio, Origin::kMetric,
+               "peak GPU memory " + Amount(*seen.gpu_memory_observed_bytes) + " of " +
+                   Amount(*seen.gpu_memory_available_bytes));
+  if (seen.gpu_utilisation_pct)
+    to->Number("gpu_utilisation_pct", seen.gpu_utilisation_pct, Origin::kMetric,
+               "GPU utilisation " + Digits(*seen.gpu_utilisation_pct, 0) + " %");
+  if (seen.idle_tail_s)
+    to->Number("idle_tail_s", seen.idle_tail_s, Origin::kMetric,
+               "no activity in the last " + Digits(*seen.idle_tail_s, 0) + " s");
+  if (seen.memory_growth_bytes_per_hour && seen.host_ram_requested_bytes &&
+      *seen.host_ram_requested_bytes > 0)
+    to->Number("memory_growth", *seen.memory_growth_bytes_per_hour / *seen.host_ram_requested_bytes,
+               Origin::kMetric,
+               "memory grew " + Amount(*seen.memory_growth_bytes_per_hour) + " an hour");
+  to->Number("runtime_s", seen.runtime_s, Origin::kMetric, {});
+  to->Number("gpu_requested", seen.gpu_count, Origin::kScheduler, {});
+}
+
+}  // namespace
+
+Facts Facts::Of(const Case& of, Ledger* ledger) {
+  Facts facts;
+  Collector to(ledger, &facts.facts_);
+  AddSchedulerFacts(of.execution, &to);
+  AddStepFacts(of.execution, &to);
+  AddMeasuredFacts(of, &to);
+  if (!of.sources.empty()) to.Number("has_source", 1.0, Origin::kSource, {});
+  double lines = 0;
+  for (const LogText& log : of.logs)
+    lines += static_cast<double>(std::count(log.data.begin(), log.data.end(), '\n'));
+  if (!of.logs.empty()) to.Number("log_lines", lines, Origin::kText, {});
+  return facts;
+}
+
+const Fact* Facts::Find(std::string_view name) const {
+  const auto found = facts_.find(name);
+  return found == facts_.end() ? nullptr : &found->second;
+}
+
+bool Facts::Holds(const Condition& condition) const {
+  const Fact* fact = Find(condition.fact);
+  if (fact == nullptr) return false;
+  if (!condition.words.empty()) {
+    std::vector<std::string> words = fact->words;
+    if (fact->number && *fact->number == std::floor(*fact->number))
+      words.push_back(Digits(*fact->number, 0));
+    for (const std::string& word : words) {
+      for (const std::string& pattern : condition.words)
+        if (WordMatches(pattern, word)) return true;
+    }
+    return false;
+  }
+  if (!fact->number) return false;
+  if (condition.at_least && *fact->number < *condition.at_least) return false;
+  if (condition.at_most && *fact->number > *condition.at_most) return false;
+  return condition.at_least || condition.at_most;
+}
+
+const std::vector<std::string_view>& Facts::Names() {
+  static const std::vector<std::string_view> names = {"scheduler",     "status",
+                                                      "outcome",       "state",
+                                                      "reason",        "exit_code",
+                                                      "signal",        "step_exit_code",
+                                                      "step_signal",   "cancelled_by",
+                                                      "oom_kills",     "restart_count",
+                                                      "memory_ratio",  "runtime_ratio",
+                                                      "runtime_s",     "gpu_memory_ratio",
+                                                      "gpu_requested", "gpu_utilisation_pct",
+                                                      "idle_tail_s",   "memory_growth",
+                                                      "log_lines",     "has_source"};
+  return names;
+}
+
+}  // namespace expanse::intelligence::diagnose

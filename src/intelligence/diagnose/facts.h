@@ -1,0 +1,53 @@
+// The facts of a case under fixed names, for the conditions of runbooks. Each fact knows the ledger
+// item that shows it.
+//
+//   scheduler   slurm, kubernetes, nomad, host          status   succeeded, failed, cancelled, …
+//   outcome     success, failure, timeout, …            state    as the scheduler writes it, first
+//   word reason      the scheduler's reason                  exit_code, signal   of the run
+//   step_exit_code, step_signal  of any step (words)    cancelled_by   user, other
+//   oom_kills   processes killed by the memory limit    restart_count
+//   memory_ratio      peak / limit                      runtime_ratio   run time / time limit
+//   gpu_memory_ratio  peak / available, per device      gpu_utilisation_pct
+//   gpu_requested     devices asked for                 runtime_s
+//   idle_tail_s       without activity before the end   memory_growth  limit-shares gained per hour
+//   log_lines         lines of output captured          has_source   1 where sources are known
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "intelligence/diagnose/case.h"
+#include "intelligence/diagnose/ledger.h"
+#include "intelligence/diagnose/runbook.h"
+
+namespace expanse::intelligence::diagnose {
+
+struct Fact {
+  std::vector<std::string> words;  // of a fact that is text: any of them
+  std::optional<double> number;
+  Origin origin = Origin::kScheduler;
+  std::optional<std::size_t> item;  // in the ledger
+};
+
+class Facts {
+ public:
+  // Adds the items that show facts to the ledger.
+  static Facts Of(const Case& of, Ledger* ledger);
+
+  const Fact* Find(std::string_view name) const;
+  // Unknown facts satisfy nothing.
+  bool Holds(const Condition& condition) const;
+  // Every name there can be: conditions are checked against it when runbooks are read.
+  static const std::vector<std::string_view>& Names();
+
+ private:
+  void Set(std::string name, Fact fact) {
+    facts_.insert_or_assign(std::move(name), std::move(fact));
+  }
+  std::map<std::string, Fact, std::less<>> facts_;
+};
+
+}  // namespace expanse::intelligence::diagnose

@@ -1,0 +1,318 @@
+#include "intelligence/diagnose/log_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "base/text.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+constexpr std::size_t kPerTemplate = 20;
+
+bool IsHex(char c) { return base::IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool IsAlpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Control sequences of terminals (ECMA-48: CSI, OSC and two-byte escapes) and control bytes.
+void AppendPrintable(std::string_view raw, std::string* out) {
+  std::size_t at = 0;
+  while (at < raw.size()) {
+    const auto c = static_cast<unsigned char>(raw[at]);
+    if (c == 0x1b) {
+      ++at;
+      if (at < raw.size() && raw[at] == '[') {
+        ++at;
+        while (at < raw.size() && (raw[at] < 0x40 || raw[at] > 0x7e)) ++at;
+        ++at;
+      } else if (at < raw.size() && raw[at] == ']') {
+        while (at < raw.size() && raw[at] != '\a' && raw[at] != 0x1b) ++at;
+        if (at < raw.size() && raw[at] == '\a') ++at;
+      } else {
+        ++at;
+      }
+      continue;
+    }
+    if (c >= 0x20 || c == '\t') out->push_back(raw[at]);
+    ++at;
+  }
+}
+
+// What is left on the line of a terminal: the text after the last carriage return that something
+// follows.
+std::string_view AfterOverwriting(std::string_view line) {
+  while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  const std::size_t last = line.rfind('\r');
+  return last == std::string_view::npos ? line : line.substr(last + 1);
+}
+
+std::size_t Digits(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && base::IsDigit(text[end])) ++end;
+  return end - at;
+}
+
+// Length of a time stamp at the beginning: dates with or without time, times, syslog's "Jan  2
+// 03:04:05", seconds since some start in brackets; 0 where there is none.
+std::size_t StampLength(std::string_view text) {
+  std::size_t at = 0;
+  const auto eat = [&](char c) { return at < text.size() && text[at] == c ? (++at, true) : false; };
+  const auto digits = [&](std::size_t least, std::size_t most) {
+    const std::size_t found = Digits(text, at);
+    if (found < least || found > most) return false;
+    at += found;
+    return true;
+  };
+  const auto time = [&] {
+    const std::size_t start = at;
+    if (!(digits(1, 2) && eat(':') && digits(2, 2))) return at = start, false;
+    if (eat(':') && !digits(2, 2)) return at = start, false;
+    if ((at < text.size() && (text[at] == '.' || text[at] == ',')) && Digits(text, at + 1) > 0) {
+      ++at;
+      at += Digits(text, at);
+    }
+    if (at < text.size() && text[at] == 'Z') return ++at, true;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-') && Digits(text, at + 1) >= 2) {
+      ++at;
+      at += Digits(text, at);
+      if (eat(':')) at += Digits(text, at);
+    }
+    return true;
+  };
+  const std::size_t first = Digits(text, 0);
+  if (first == 4 || first == 2) {
+    at = first;
+    const char separator = at < text.size() ? text[at] : ' ';
+    if ((separator == '-' || separator == '/') && eat(separator) && digits(1, 2) &&
+        eat(separator) && digits(1, 4)) {
+      if (at < text.size() && (text[at] == 'T' || text[at] == ' ')) {
+        const std::size_t date = at;
+        ++at;
+        if (!time()) at = date;
+      }
+      return at;
+    }
+    at = 0;
+  }
+  if (first == 1 || first == 2) {
+    at = 0;
+    return time() ? at : 0;
+  }
+  static constexpr std::array<std::string_view, 12> kMonths = {
+      "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  if (std::find(kMonths.begin(), kMonths.end(), text.substr(0, 3)) != kMonths.end()) {
+    at = 3;
+    while (eat(' ')) {
+    }
+    if (digits(1, 2) && eat(' ') && time()) return at;
+  }
+  return 0;
+}
+
+void TrimLeft(std::string_view* text) {
+  while (!text->empty() && base::IsSpace(text->front())) text->remove_prefix(1);
+}
+
+bool TakeStamp(std::string_view* text, LogLine* line) {
+  std::string_view rest = *text;
+  const bool bracket = !rest.empty() && (rest.front() == '[' || rest.front() == '(');
+  if (bracket) rest.remove_prefix(1);
+  TrimLeft(&rest);
+  std::size_t length = StampLength(rest);
+  if (length == 0 && bracket) {  // kernel: "[ 1234.567890]"
+    const std::size_t whole = Digits(rest, 0);
+    if (whole > 0 && whole < rest.size() && rest[whole] == '.') {
+      length = whole + 1 + Digits(rest, whole + 1);
+      if (length >= rest.size() || rest[length] != ']') length = 0;
+    }
+  }
+  if (length == 0) return false;
+  const std::string_view stamp = rest.substr(0, length);
+  rest.remove_prefix(length);
+  if (bracket) {
+    if (rest.empty() || (rest.front() != ']' && rest.front() != ')')) return false;
+    rest.remove_prefix(1);
+  } else if (!rest.empty() && !base::IsSpace(rest.front()) && rest.front() != ':' &&
+             rest.front() != '|' && rest.front() != ']') {
+    return false;
+  }
+  if (line->stamp.empty()) line->stamp = stamp;
+  while (!rest.empty() && (base::IsSpace(rest.front()) || rest.front() == '|'))
+    rest.remove_prefix(1);
+  if (!rest.empty() && rest.front() == ':' && rest.size() > 1 && rest[1] == ' ')
+    rest.remove_prefix(2);
+  *text = rest;
+  return true;
+}
+
+std::optional<std::uint32_t> Number(std::string_view text) {
+  return base::ParseInt<std::uint32_t>(text);
+}
+
+// "[rank3]:", "[1,3]<stderr>:", "rank 3:", "3: ".
+bool TakeRank(std::string_view* text, LogLine* line) {
+  std::string_view rest = *text;
+  const auto done = [&](std::optional<std::uint32_t> rank) {
+    if (!rank) return false;
+    if (!line->rank) line->rank = rank;
+    TrimLeft(&rest);
+    *text = rest;
+    return true;
+  };
+  if (rest.starts_with("[rank") || rest.starts_with("[Rank ")) {
+    rest.remove_prefix(5);
+    TrimLeft(&rest);
+    const std::size_t length = Digits(rest, 0);
+    const auto rank = Number(rest.substr(0, length));
+    rest.remove_prefix(length);
+    if (!rest.starts_with("]")) return false;
+    rest.remove_prefix(1);
+    if (rest.starts_with(":")) rest.remove_prefix(1);
+    return done(rank);
+  }
+  if (rest.starts_with("[")) {  // Open MPI's --tag-output: "[job,rank]<stream>:"
+    const std::size_t comma = 1 + Digits(rest, 1);
+    if (comma == 1 || comma >= rest.size() || rest[comma] != ',') return false;
+    const std::size_t end = comma + 1 + Digits(rest, comma + 1);
+    const auto rank = Number(rest.substr(comma + 1, end - comma - 1));
+    if (!rest.substr(end).starts_with("]<std")) return false;
+    const std::size_t colon = rest.find(":", end);
+    if (colon == std::string_view::npos) return false;
+    rest.remove_prefix(colon + 1);
+    return done(rank);
+  }
+  const std::size_t length = Digits(rest, 0);  // srun --label
+  if (length > 0 && length <= 6 && rest.substr(length).starts_with(": ")) {
+    const auto rank = Number(rest.substr(0, length));
+    rest.remove_prefix(length + 2);
+    return done(rank);
+  }
+  return false;
+}
+
+// "node01: message" and "node01:1234:1240 [3] NCCL …": a host's name that ends in digits.
+bool TakeNode(std::string_view* text, LogLine* line) {
+  const std::string_view rest = *text;
+  std::size_t end = 0;
+  while (end < rest.size() && end < 64 &&
+         (IsAlpha(rest[end]) || base::IsDigit(rest[end]) || rest[end] == '-' || rest[end] == '.'))
+    ++end;
+  if (end < 3 || end >= rest.size() || rest[end] != ':' || !IsAlpha(rest[0])) return false;
+  if (!base::IsDigit(rest[end - 1]) && rest.substr(0, end).find('.') == std::string_view::npos)
+    return false;
+  if (rest.substr(end).starts_with(": ")) {
+    if (line->node.empty()) line->node = rest.substr(0, end);
+    *text = rest.substr(end + 2);
+    return true;
+  }
+  const std::size_t pid = Digits(rest, end + 1);
+  if (pid > 0 && end + 1 + pid < rest.size() && rest[end + 1 + pid] == ':') {
+    if (line->node.empty()) line->node = rest.substr(0, end);
+  }
+  return false;
+}
+
+// Two messages of one template have the same hash: runs of digits and of hexadecimal digits are one
+// mark (Drain's masking; https://github.com/logpai/Drain3).
+std::uint64_t TemplateHash(std::string_view message) {
+  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a
+  const auto mix = [&](char c) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  };
+  std::size_t at = 0;
+  while (at < message.size()) {
+    if (base::IsDigit(message[at])) {
+      while (at < message.size() && (IsHex(message[at]) || message[at] == 'x')) ++at;
+      mix('#');
+      continue;
+    }
+    mix(message[at++]);
+  }
+  return hash;
+}
+
+std::string_view Bounded(std::string_view raw, std::string* space) {
+  if (raw.size() <= kMaxMessage) return raw;
+  space->assign(raw.substr(0, kMaxMessage / 2)).append(" ");
+  space->append(raw.substr(raw.size() - kMaxMessage / 2 + 1));
+  return *space;
+}
+
+struct Template {
+  std::size_t kept = 0;
+  std::size_t last_line = 0;  // index into lines of the last one kept
+};
+
+}  // namespace
+
+void StripLine(std::string_view raw, LogLine* line) {
+  std::string space;
+  std::string printable;
+  AppendPrintable(Bounded(AfterOverwriting(raw), &space), &printable);
+  std::string_view text = printable;
+  TrimLeft(&text);
+  for (int round = 0; round < 6; ++round) {
+    if (!TakeStamp(&text, line) && !TakeRank(&text, line) && !TakeNode(&text, line)) break;
+  }
+  while (!text.empty() && base::IsSpace(text.back())) text.remove_suffix(1);
+  line->message = text;
+}
+
+Reduced ReduceLog(std::string_view text, std::size_t most) {
+  Reduced result;
+  std::unordered_map<std::uint64_t, Template> templates;
+  std::unordered_map<std::string_view, std::size_t> same_raw;  // exact line → index
+  std::vector<LogLine> lines;
+  std::size_t number = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::size_t end = text.find('\n', at);
+    if (end == std::string_view::npos) end = text.size();
+    const std::string_view raw = text.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (const auto seen = same_raw.find(raw); seen != same_raw.end()) {
+      ++lines[seen->second].count;
+      lines[seen->second].last = number;
+      continue;
+    }
+    LogLine line;
+    line.raw = raw;
+    line.number = number;
+    line.last = number;
+    StripLine(raw, &line);
+    if (line.message.empty()) continue;
+    Template& of = templates[TemplateHash(line.message)];
+    if (of.kept >= kPerTemplate) {  // only the newest of the rest stays
+      LogLine& newest = lines[of.last_line];
+      line.count = newest.count + 1;
+      line.last = number;
+      if (of.kept == kPerTemplate) {
+        ++of.kept;
+        line.count = 1;
+        of.last_line = lines.size();
+        lines.push_back(std::move(line));
+      } else {
+        newest = std::move(line);
+      }
+      continue;
+    }
+    ++of.kept;
+    of.last_line = lines.size();
+    if (raw.size() <= kMaxMessage) same_raw.emplace(raw, lines.size());
+    lines.push_back(std::move(line));
+  }
+  result.total_lines = number;
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const LogLine& a, const LogLine& b) { return a.number < b.number; });
+  if (lines.size() > most) {  // the beginning and, mostly, the end
+    const std::size_t head = most / 4;
+    result.dropped = lines.size() - most;
+    lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(head),
+                lines.begin() + static_cast<std::ptrdiff_t>(head + result.dropped));
+  }
+  result.lines = std::move(lines);
+  return result;
+}
+
+}  // namespace expanse::intelligence::diagnose

@@ -1,0 +1,109 @@
+#include "intelligence/diagnose/runbook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "intelligence/diagnose/runbook_set.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kOne = R"(
+- id: disk_full
+  family: storage
+  kind: cause
+  owner: either
+  title: Disk full
+  signatures:
+    - 'No space left'
+    - {re: 'ENOSPC', strength: decisive}
+  when:
+    - {fact: exit_code, is: ["28"], strength: weak}
+  what: the disk was full.
+  must_match: ['write: No space left on device', 'ENOSPC']
+  must_not_match: ['space left: 10 GB']
+)";
+
+std::string MessageOf(const base::Result<std::vector<Runbook>>& read) {
+  return read ? "" : read.error().message;
+}
+
+TEST(ParseRunbooks, ReadsFields) {
+  const auto read = ParseRunbooks(kOne, "site.yaml");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 1U);
+  const Runbook& runbook = read->front();
+  EXPECT_EQ(runbook.id, "disk_full");
+  EXPECT_EQ(runbook.owner, Owner::kEither);
+  ASSERT_EQ(runbook.signatures.size(), 2U);
+  EXPECT_EQ(runbook.signatures[0].strength, Strength::kStrong);
+  EXPECT_EQ(runbook.signatures[1].strength, Strength::kDecisive);
+  ASSERT_EQ(runbook.when.size(), 1U);
+  EXPECT_EQ(runbook.when[0].fact, "exit_code");
+}
+
+TEST(ParseRunbooks, SaysWhereAndWhatIsWrong) {
+  EXPECT_THAT(MessageOf(ParseRunbooks("- id: a\n  colour: red\n", "s.yaml")),
+              HasSubstr("s.yaml:2: unknown key 'colour'"));
+  EXPECT_THAT(MessageOf(ParseRunbooks("- id: A b\n  title: t\n  what: w\n", "s.yaml")),
+              HasSubstr("an id is"));
+  EXPECT_THAT(MessageOf(ParseRunbooks("- [", "s.yaml")), HasSubstr("s.yaml:"));
+  EXPECT_THAT(MessageOf(ParseRunbooks("- id: a\n  title: t\n  what: w\n", "s.yaml")),
+              HasSubstr("can match nothing"));
+  EXPECT_THAT(MessageOf(ParseRunbooks("- id: a\n  when: [{fact: colour, is: red}]\n", "s.yaml")),
+              HasSubstr("there is no fact 'colour'"));
+  EXPECT_THAT(MessageOf(ParseRunbooks(std::string(100'000, '['), "s.yaml")),
+              HasSubstr("too deeply"));
+}
+
+TEST(RunbookSet, ChecksSamplesPatternsAndNames) {
+  const auto made = [](std::string_view from, std::string_view to) {
+    std::string yaml(kOne);
+    yaml.replace(yaml.find(from), from.size(), to);
+    auto read = ParseRunbooks(yaml, "site.yaml");
+    if (!read) return read.error().message;
+    auto set = RunbookSet::Create(std::move(*read), {});
+    return set ? std::string() : set.error().reason + " " + set.error().message;
+  };
+  EXPECT_EQ(made("No space left", "No space left"), "");
+  EXPECT_THAT(made("'No space left'", "'No space ('"), HasSubstr("runbook.pattern"));
+  EXPECT_THAT(made("'ENOSPC']", "'EIO']"), HasSubstr("runbook.sample"));
+  EXPECT_THAT(made("space left: 10 GB", "No space left: 0"), HasSubstr("runbook.sample"));
+  EXPECT_THAT(made("  what:", "  explains: [nothing_like_it]\n  what:"),
+              HasSubstr("runbook.unknown_class"));
+  EXPECT_THAT(made("  what:", "  explains: [disk_full]\n  what:"), HasSubstr("runbook.cycle"));
+}
+
+TEST(RunbookSet, EmbeddedRunbooksAreSound) {
+  const auto set = RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
+  ASSERT_TRUE(set) << set.error().message;
+  for (const Runbook& runbook : (*set)->runbooks()) {
+    EXPECT_FALSE(runbook.family.empty()) << runbook.id;
+    EXPECT_FALSE(runbook.advice.empty() && runbook.collect.empty()) << runbook.id;
+    EXPECT_TRUE(runbook.signatures.empty() || !runbook.must_not_match.empty()) << runbook.id;
+  }
+}
+
+TEST(RunbookSet, DecoysAreNoMatch) {
+  const auto set = RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
+  ASSERT_TRUE(set);
+  EXPECT_TRUE(
+      (*set)->Match("slurmstepd: error: Exceeded step memory limit at some point.").empty());
+}
+
+TEST(RunbookSet, AnotherFileReplacesOnlyWhenAsked) {
+  auto first = ParseRunbooks(kOne, "a.yaml");
+  auto second = ParseRunbooks(kOne, "b.yaml");
+  ASSERT_TRUE(first && second);
+  std::vector<Runbook> both = {first->front(), second->front()};
+  EXPECT_FALSE(RunbookSet::Create(both, {}));
+  const auto set = RunbookSet::Create(both, {}, /*replace=*/true);
+  ASSERT_TRUE(set);
+  EXPECT_EQ((*set)->runbooks().size(), 1U);
+  EXPECT_EQ((*set)->runbooks()[0].file, "b.yaml");
+}
+
+}  // namespace
+}  // namespace expanse::intelligence::diagnose
