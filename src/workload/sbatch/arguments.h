@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "workload/line_index.h"
 #include "workload/sbatch/directives.h"
 #include "workload/sbatch/options.h"
 

@@ -50,14 +50,4 @@ Parsed<Directives> ReadDirectives(std::string_view text);
 // "{{ mem }}", "${MEM}", "<hours>", "@TIME@", "{memory}".
 bool LooksTemplated(std::string_view text);
 
-// Line and column of many bytes of one text.
-class LineIndex {
- public:
-  explicit LineIndex(std::string_view text);
-  Place PlaceOf(std::size_t begin, std::size_t end) const;
-
- private:
-  std::vector<std::size_t> starts_;
-};
-
 }  // namespace expanse::workload::sbatch

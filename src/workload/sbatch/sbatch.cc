@@ -14,7 +14,6 @@ using sbatch::Component;
 using sbatch::ComponentReading;
 using sbatch::Directives;
 using sbatch::Given;
-using sbatch::LineIndex;
 
 template <typename T, typename U>
 std::optional<T> Fitting(const std::optional<U>& value) {
