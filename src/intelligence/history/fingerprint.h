@@ -28,7 +28,10 @@ struct FilePrint {
   std::string path;
   std::string role;
   std::string content_hash;     // of the bytes as they are, 64 hex digits
-  std::string normalised_hash;  // of NormaliseSource, 32 hex digits
+  std::string normalised_hash;  // of NormaliseSource, 32 hex digits; empty: nothing is left
+  // False: input rather than source (a file of no known language that is not the script); it counts
+  // neither for the key nor for the signature.
+  bool is_source = true;
   bool operator==(const FilePrint&) const = default;
 };
 
@@ -37,8 +40,8 @@ struct FilePrint {
 using Signature = std::vector<std::uint32_t>;
 
 struct Fingerprint {
-  // Over the sorted normalised hashes of all files: the same source in the same or another folder.
-  // Empty: no files.
+  // Over the sorted normalised hashes of the source files: the same source in whatever folder.
+  // Empty: no source.
   std::string bundle_key;
   std::size_t entry = 0;  // index of the file that was submitted
   std::vector<FilePrint> files;
