@@ -13,10 +13,11 @@ namespace expanse::workload::sbatch {
 
 struct Given {
   const Option* option = nullptr;  // nullptr: no release of sbatch has it
-  std::string written;             // as in the file: "--mem", "-t", "--nta"
+  std::string written;             // as in the file: "--mem", "-t", "--nta"; "#PBS -l mem"
   std::size_t at = 0;              // of its first byte
   bool has_value = false;
   Piece value;
+  std::uint32_t times = 1;  // what a count is multiplied by: nodes, of "#PBS -l nodes=2:ppn=4"
 };
 
 // Refuses with "invalid_directive" (a word that is no option), "missing_value",

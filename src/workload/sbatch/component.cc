@@ -145,7 +145,8 @@ class Reader {
   // Adds the setting of a value, if it is one of this component.
   void AddSetting(const Given& given, bool written, bool effective, Setting setting) {
     if (!written) return;
-    setting.name = "--" + std::string(given.option->name);
+    setting.name =
+        given.written.starts_with('#') ? given.written : "--" + std::string(given.option->name);
     setting.effective = effective;
     reading_.part.settings.push_back(std::move(setting));
   }
@@ -198,7 +199,10 @@ class Reader {
     if (count) setting.value = *count;
     if (!count && (setting.unresolved = WhyUnresolved(given.value.text)).empty())
       return Invalid(given);
-    if (effective) reading_.asked.*option.amount = {.given = true, .value = count};
+    if (given.times != 1) setting.per = Per::kNode;
+    std::optional<std::uint32_t> total = count;
+    if (count && __builtin_mul_overflow(*count, given.times, &*total)) total.reset();
+    if (effective) reading_.asked.*option.amount = {.given = true, .value = total};
     AddSetting(given, written, effective, std::move(setting));
     return true;
   }
@@ -375,8 +379,6 @@ class Reader {
                 }},
         Handler{OptionId::kOvercommit,
                 [](Reader& r, const Given&) { r.reading_.asked.overcommit = true; }},
-        Handler{OptionId::kIgnorePbs,
-                [](Reader& r, const Given&) { r.reading_.ignore_pbs = true; }},
         Handler{OptionId::kSocketsPerNode,
                 [](Reader& r, const Given& g) { r.ReadGeometry(g.value.text, {&Asked::sockets}); }},
         Handler{OptionId::kCoresPerSocket,

@@ -17,7 +17,6 @@ struct ComponentReading {
   std::vector<Given> carried;
   std::vector<std::string> outputs;
   std::string input;  // --input
-  bool ignore_pbs = false;
 };
 
 // `carried`: of the component before. Refuses values that sbatch refuses, and options that exclude

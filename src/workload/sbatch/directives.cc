@@ -1,7 +1,6 @@
 #include "workload/sbatch/directives.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/text.h"

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,9 @@ struct Piece {
 
 struct Component {
   std::vector<Piece> words;
-  std::size_t insert_at = 0;  // behind its last directive line: where one more can be written
+  // Behind its last line: where one more directive can be written. Absent for one that begins and
+  // ends within a line.
+  std::optional<std::size_t> insert_at;
 };
 
 struct ForeignLine {           // "#PBS -l walltime=1:00:00": sbatch understands some of these

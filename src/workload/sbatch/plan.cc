@@ -63,15 +63,20 @@ class PartPlan {
     edits_.push_back({setting.place.begin, setting.place.end, std::move(value)});
   }
 
+  const Insertion* FindInsertion(Quantity quantity) const {
+    for (const Insertion& insertion : part_.insertions)
+      if (insertion.quantity == quantity) return &insertion;
+    return nullptr;
+  }
+
   Status Insert(Quantity quantity, const std::string& value) {
-    for (const Insertion& insertion : part_.insertions) {
-      if (insertion.quantity != quantity) continue;
-      std::string line = insertion.before;
-      line.append(value).append(insertion.after);
-      edits_.push_back({insertion.offset, insertion.offset, std::move(line)});
-      return {};
-    }
-    return NoPlace(Join(Name(quantity), "the script has no place for it"));
+    const Insertion* insertion = FindInsertion(quantity);
+    if (insertion == nullptr)
+      return NoPlace(Join(Name(quantity), "the script has no place for it"));
+    std::string line = insertion->before;
+    line.append(value).append(insertion->after);
+    edits_.push_back({insertion->offset, insertion->offset, std::move(line)});
+    return {};
   }
 
   static Status CheckKnown(const Setting& setting) {
@@ -167,22 +172,23 @@ Status PartPlan::SetMemory(std::uint64_t target) {
   const Totals totals = MakeTotals(asked_);
   const Setting* setting = written.empty() ? nullptr : written.front();
   if (setting != nullptr) EXPANSE_RETURN_IF_ERROR(CheckKnown(*setting));
-  const Per per = setting == nullptr ? Per::kNode : setting->per;
+  const Insertion* insertion = setting == nullptr ? FindInsertion(Quantity::kMemory) : nullptr;
+  Per per = setting == nullptr ? Per::kNode : setting->per;
+  if (insertion != nullptr && insertion->before.contains("--mem-per-cpu")) per = Per::kCpu;
   const auto divisor = per == Per::kCpu   ? totals.cpus
                        : per == Per::kGpu ? totals.gpus
                                           : totals.nodes;
   if (!divisor || *divisor == 0)
     return NoPlace("memory: how many nodes, CPUs or GPUs it is counted per is not known");
   const std::uint64_t each = DivideUp(target, *divisor);
-  if (setting == nullptr) {
-    asked_.memory_per_node = {.given = true, .value = each};
-    const std::uint64_t mib = DivideUp(each, kGiB / 1024);
-    return Insert(Quantity::kMemory, sbatch::SpellMemory(each, mib % 1024 == 0 ? "1G" : "1M"));
-  }
   auto& amount = per == Per::kCpu   ? asked_.memory_per_cpu
                  : per == Per::kGpu ? asked_.memory_per_gpu
                                     : asked_.memory_per_node;
-  amount.value = each;
+  amount = {.given = true, .value = each};
+  if (setting == nullptr) {
+    const std::uint64_t mib = DivideUp(each, kGiB / 1024);
+    return Insert(Quantity::kMemory, sbatch::SpellMemory(each, mib % 1024 == 0 ? "1G" : "1M"));
+  }
   Replace(*setting, sbatch::SpellMemory(each, setting->written == "0" ? "0G" : setting->written));
   return {};
 }
@@ -261,6 +267,53 @@ Status PlanPart(const Part& part, const Target& target, Asked& asked, std::vecto
   return {};
 }
 
+// What a component starts with when the one before has been edited.
+void Inherit(const Part& part, const Asked& before, Asked& asked) {
+  const auto writes = [&](std::string_view name) {
+    return std::ranges::any_of(part.settings,
+                               [&](const Setting& each) { return each.name == name; });
+  };
+  const bool own_memory = std::ranges::any_of(part.settings, [](const Setting& each) {
+    return each.quantity == Quantity::kMemory && each.effective;
+  });
+  if (!own_memory) asked.memory_per_node = before.memory_per_node;
+  if (!writes("--time")) asked.walltime_s = before.walltime_s;
+}
+
+// At least what is wanted, and more only by what rounding adds.
+template <typename T>
+bool Reaches(const std::optional<T>& is, const std::optional<T>& wanted, std::uint64_t slack) {
+  if (!wanted || !is) return !wanted && !is;
+  return *is >= *wanted && static_cast<std::uint64_t>(*is - *wanted) <= slack;
+}
+
+bool Reaches(const Request& before, const Asked& asked, const Target& target) {
+  const Totals is = MakeTotals(asked);
+  if (is.nodes != before.nodes || is.tasks != before.tasks) return false;
+  const std::uint64_t many = std::max(
+      {is.nodes.value_or(1), is.tasks.value_or(1), is.cpus.value_or(1), is.gpus.value_or(1)});
+  constexpr std::uint64_t kMiB = 1 << 20;
+  return Reaches(is.cpus, target.cpus, many) && Reaches(is.gpus, target.gpus, many) &&
+         Reaches(is.memory, target.memory, target.memory.value_or(0) / 8 + many * 2 * kMiB) &&
+         (!target.walltime_s || Reaches(asked.walltime_s.value, target.walltime_s, 60));
+}
+
+// Reads the edited text: the plan must not depend on what this code thinks the text will say.
+Status Check(std::string_view text, const std::vector<Edit>& edits, const sbatch::Script& before,
+             const std::vector<Target>& targets) {
+  EXPANSE_ASSIGN_OR_RETURN(const std::string edited, ApplyEdits(text, edits));
+  const auto after = sbatch::ReadScript(edited);
+  if (!after)
+    return Fail(Code::kInternal, "patch.not_reached",
+                "the edited script would not be read: " + after.error().message);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    if (after->asked.size() != targets.size() ||
+        !Reaches(before.submission.parts[i].request, after->asked[i], targets[i]))
+      return Fail(Code::kFailedPrecondition, "patch.not_reached",
+                  "the edited script would not ask for what is wanted");
+  return {};
+}
+
 }  // namespace
 
 base::Result<std::vector<Edit>> PlanSbatchEdits(std::string_view text, const Submission&,
@@ -270,8 +323,12 @@ base::Result<std::vector<Edit>> PlanSbatchEdits(std::string_view text, const Sub
   EXPANSE_ASSIGN_OR_RETURN(const std::vector<Target> targets, MakeTargets(*script, wanted));
   std::vector<Edit> edits;
   const std::vector<Part>& parts = script->submission.parts;
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    EXPANSE_RETURN_IF_ERROR(PlanPart(parts[i], targets[i], script->asked[i], edits));
+  std::vector<Asked> asked = script->asked;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) Inherit(parts[i], asked[i - 1], asked[i]);
+    EXPANSE_RETURN_IF_ERROR(PlanPart(parts[i], targets[i], asked[i], edits));
+  }
+  if (!edits.empty()) EXPANSE_RETURN_IF_ERROR(Check(text, edits, *script, targets));
   return edits;
 }
 

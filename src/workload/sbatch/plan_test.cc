@@ -78,6 +78,38 @@ TEST(SbatchPlan, InsertsWhatIsMissing) {
             "#!/bin/sh\r\n#SBATCH -t 5\r\n#SBATCH --mem=2G\r\nhostname\r\n");
 }
 
+TEST(SbatchPlan, InsertsInTheStyleOfTheScript) {
+  EXPECT_EQ(EditedLine("--time 5 --job-name x", {Memory(2)}),
+            "--time 5 --job-name x\n#SBATCH --mem 2G");
+  EXPECT_EQ(EditedLine("-t 5", {Gpus(2)}), "-t 5\n#SBATCH --gres=gpu:2");
+  EXPECT_EQ(EditedLine("-N 2", {Gpus(3)}), "-N 2\n#SBATCH --gpus=3");
+}
+
+TEST(SbatchPlan, ChangesOneComponentOfAHetJob) {
+  const std::string head = "#!/bin/sh\n#SBATCH --mem=8G -c 4\n";
+  const std::string text = head + "#SBATCH hetjob\n#SBATCH -c 2\nhostname\n";
+  // The second starts with the memory of the first, and keeps it.
+  EXPECT_EQ(Edited(text, {Memory(2)}),
+            "#!/bin/sh\n#SBATCH --mem=2G -c 4\n#SBATCH hetjob\n#SBATCH -c 2\n"
+            "#SBATCH --mem=8G\nhostname\n");
+  EXPECT_EQ(Edited(text, {{1, Quantity::kMemory, 2 * kGiB}}),
+            head + "#SBATCH hetjob\n#SBATCH -c 2\n#SBATCH --mem=2G\nhostname\n");
+  EXPECT_EQ(Edited("#!/bin/sh\n#SBATCH -c 4\n#SBATCH hetjob\n#SBATCH -c 2\n", {Memory(2)}),
+            "#!/bin/sh\n#SBATCH -c 4\n#SBATCH --mem-per-cpu=512M\n#SBATCH hetjob\n"
+            "#SBATCH -c 2\n");
+  EXPECT_EQ(Edited("#!/bin/sh\n#SBATCH -c 4\n#SBATCH hetjob -n 1 hetjob -n 3\n",
+                   {{1, Quantity::kMemory, 2 * kGiB}}),
+            "patch.no_place");
+}
+
+TEST(SbatchPlan, EditsForeignLines) {
+  EXPECT_EQ(Edited("#!/bin/sh\n#PBS -l walltime=10:00:00,mem=8gb\nhostname\n",
+                   {Memory(2), Walltime(3600)}),
+            "#!/bin/sh\n#PBS -l walltime=01:00:00,mem=2gb\nhostname\n");
+  // LSF counts KiB; what this would write is not what would be read.
+  EXPECT_EQ(Edited("#!/bin/sh\n#BSUB -M 8000000\nhostname\n", {Memory(2)}), "patch.not_reached");
+}
+
 TEST(SbatchPlan, SaysWhyItCannot) {
   EXPECT_EQ(EditedLine("--mem=$MEM", {Memory(2)}), "patch.unresolved");
   EXPECT_EQ(EditedLine("-n 8", {Cpus(4)}), "patch.no_place");

@@ -147,5 +147,31 @@ TEST(Sbatch, WhatATemplateFillsInIsUnresolved) {
   EXPECT_EQ(script.parts[0].settings[1].unresolved, "variable HOURS");
 }
 
+// "nodes/tasks/cpus/memory in MiB/minutes" with these lines; each was seen on Slurm 22.05.8.
+std::string Foreign(std::string_view lines) {
+  const Request request = MustParse(Script(lines)).parts[0].request;
+  return std::to_string(request.nodes.value_or(0)) + "/" +
+         std::to_string(request.tasks.value_or(0)) + "/" +
+         std::to_string(static_cast<int>(request.cpu_cores.value_or(0))) + "/" +
+         std::to_string(request.memory_bytes.value_or(0) >> 20) + "/" +
+         std::to_string(request.walltime_s.value_or(0) / 60);
+}
+
+TEST(Sbatch, ObeysLinesOfOtherSchedulersAsSbatchDoes) {
+  EXPECT_EQ(Foreign("#PBS -l walltime=33\n#SBATCH -t 3\n"), "1/1/1/0/33");
+  EXPECT_EQ(Foreign("#SBATCH -t 3 --ignore-pbs\n#PBS -l walltime=33\n"), "1/1/1/0/3");
+  EXPECT_EQ(Foreign("#SBATCH -n 2\n#PBS -l nodes=2:ppn=4\n"), "2/8/8/0/0");
+  EXPECT_EQ(Foreign("#PBS -lwalltime=1:00:00,nodes=1:ppn=2 -l mem=4GB\n"), "1/2/2/4096/60");
+  EXPECT_EQ(Foreign("#PBS -l select=2:ncpus=4:mpiprocs=2\n"), "2/4/8/0/0");
+  EXPECT_EQ(Foreign("#PBS -l pmem=300 -z -j oe -m abe -V\n"), "1/1/1/0/0");
+  EXPECT_EQ(Foreign("#BSUB -n 2,4 -W 20\n#PBS -l walltime=33\n"), "1/4/4/0/20");
+  EXPECT_EQ(Foreign("#BSUB -M 3000000\n"), "1/1/1/2930/0");
+  const Submission script = MustParse(Script("#PBS -N nm -l nodes=1:ppn=2:gpus=1\n"));
+  EXPECT_EQ(script.name, "nm");
+  EXPECT_EQ(script.parts[0].request.gpu_count, 1);
+  ASSERT_EQ(script.notes.size(), 1U);
+  EXPECT_EQ(script.notes[0].reason, "foreign_directive");
+}
+
 }  // namespace
 }  // namespace expanse::workload
