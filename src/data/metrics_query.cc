@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/text.h"
-#include "data/proto_time.h"
 #include "data/queries.h"
 #include "expanse/data/v1/query_service.pb.h"
+#include "net/proto_time.h"
 
 namespace expanse::data {
 namespace {
@@ -38,8 +38,8 @@ void PutInfo(const store::SeriesInfo& in, v1::SeriesInfo* out) {
   out->set_attribution(in.attribution);
   out->set_unit(in.unit);
   out->set_point_count(in.point_count);
-  PutTime(in.first, out->mutable_first_at());
-  PutTime(in.last, out->mutable_last_at());
+  net::PutTime(in.first, out->mutable_first_at());
+  net::PutTime(in.last, out->mutable_last_at());
 }
 
 double ValueOf(const store::Bucket& bucket, v1::Aggregation aggregation) {
@@ -73,10 +73,10 @@ base::Result<Window> TakeWindow(const v1::QueryMetricRequest& request,
                                 const evidence::Execution& execution) {
   Window window;
   if (request.has_from()) {
-    EXPANSE_ASSIGN_OR_RETURN(window.from, ReadTime(request.from(), "from"));
+    EXPANSE_ASSIGN_OR_RETURN(window.from, net::ReadTime(request.from(), "from"));
   }
   if (request.has_to()) {
-    EXPANSE_ASSIGN_OR_RETURN(window.to, ReadTime(request.to(), "to"));
+    EXPANSE_ASSIGN_OR_RETURN(window.to, net::ReadTime(request.to(), "to"));
   }
   if (window.from >= window.to) return Invalid("window.order", "from must be before to");
   const std::optional<base::WallTime> begin =
@@ -133,7 +133,7 @@ void PutSeries(const store::SeriesResult& in, v1::Aggregation aggregation, bool 
   out->mutable_points()->Reserve(static_cast<int>(in.buckets.size()));
   for (const store::Bucket& bucket : in.buckets) {
     v1::MetricPoint* point = out->add_points();
-    PutTime(bucket.start, point->mutable_timestamp());
+    net::PutTime(bucket.start, point->mutable_timestamp());
     point->set_value(ValueOf(bucket, aggregation));
     point->set_min(bucket.min);
     point->set_max(bucket.max);

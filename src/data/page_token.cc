@@ -4,18 +4,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
-#include "base/crypto.h"
+#include "net/page_token.h"
 
 namespace expanse::data {
 namespace {
 
-constexpr char kVersion = 1;
-constexpr std::size_t kHashBytes = 8;
-constexpr std::size_t kHeaderBytes = 1 + 8 + kHashBytes;
-constexpr std::size_t kMostBytes = kHeaderBytes + 64;
-
-std::string FilterHash(const store::ExecutionFilter& filter) {
+std::string FilterText(const store::ExecutionFilter& filter) {
   std::string all;
   const auto add = [&all](std::string_view part) {
     all += fmt::format("{}:{},", part.size(), part);
@@ -35,39 +32,21 @@ std::string FilterHash(const store::ExecutionFilter& filter) {
   add(filter.native_id);
   add_time(filter.started_after);
   add_time(filter.started_before);
-  return base::Sha256(all).substr(0, kHashBytes);
+  return all;
 }
 
 }  // namespace
 
 std::string EncodePageToken(const store::ExecutionCursor& cursor,
                             const store::ExecutionFilter& filter) {
-  std::string raw(1, kVersion);
-  const auto bits = static_cast<std::uint64_t>(cursor.sort_micros);
-  for (int shift = 56; shift >= 0; shift -= 8) raw += static_cast<char>(bits >> shift & 0xFF);
-  return base::Base64UrlEncode(raw + FilterHash(filter) + cursor.execution_id);
+  return net::EncodePageToken({cursor.sort_micros, cursor.execution_id}, FilterText(filter));
 }
 
 base::Result<store::ExecutionCursor> DecodePageToken(std::string_view token,
                                                      const store::ExecutionFilter& filter) {
-  const auto malformed = [] {
-    return base::Fail(base::Code::kInvalidArgument, "page_token.malformed",
-                      "page_token is not one of next_page_token; start without it");
-  };
-  if (token.size() > kMostBytes * 2) return malformed();
-  const std::optional<std::string> raw = base::Base64UrlDecode(token);
-  if (!raw || raw->size() <= kHeaderBytes || raw->size() > kMostBytes || raw->front() != kVersion)
-    return malformed();
-  if (std::string_view(*raw).substr(9, kHashBytes) != FilterHash(filter)) {
-    return base::Fail(base::Code::kInvalidArgument, "page_token.filter",
-                      "page_token belongs to a list with other filters; start without it");
-  }
-  std::uint64_t bits = 0;
-  for (std::size_t i = 1; i <= 8; ++i) bits = bits << 8 | static_cast<unsigned char>((*raw)[i]);
-  store::ExecutionCursor cursor{.sort_micros = static_cast<std::int64_t>(bits),
-                                .execution_id = raw->substr(kHeaderBytes)};
-  if (!base::IsUuid(cursor.execution_id)) return malformed();
-  return cursor;
+  EXPANSE_ASSIGN_OR_RETURN(auto place, net::DecodePageToken(token, FilterText(filter)));
+  return store::ExecutionCursor{.sort_micros = place.sort_micros,
+                                .execution_id = std::move(place.id)};
 }
 
 }  // namespace expanse::data

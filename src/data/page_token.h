@@ -1,5 +1,4 @@
-// Page tokens of ListExecutions: opaque to callers, checked when they come back. Not secret and not
-// signed: a forged one only names a place in a list that its holder may read anyway.
+// Page tokens of ListExecutions (net/page_token.h).
 #pragma once
 
 #include <string>
@@ -10,8 +9,6 @@
 
 namespace expanse::data {
 
-// base64url of: version (1 byte), sort time (8 bytes, big-endian), first 8 bytes of SHA-256 over
-// the filter, execution id (the rest).
 std::string EncodePageToken(const store::ExecutionCursor& cursor,
                             const store::ExecutionFilter& filter);
 // Fails with page_token.malformed, or page_token.filter when it was made for another filter.

@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "data/callers.h"
 #include "data/page_token.h"
-#include "data/proto_time.h"
 #include "evidence/wire.h"
 #include "expanse/data/v1/query_service.pb.h"
+#include "net/proto_time.h"
 
 namespace expanse::data {
 namespace {
@@ -37,7 +37,7 @@ base::Status CheckFilterText(std::string_view text, std::string_view field) {
 base::Status TakeTime(bool has, const google::protobuf::Timestamp& in, std::string_view field,
                       std::optional<base::WallTime>* out) {
   if (!has) return {};
-  auto time = ReadTime(in, field);
+  auto time = net::ReadTime(in, field);
   if (!time) return std::unexpected(std::move(time).error());
   *out = *time;
   return {};
@@ -238,7 +238,7 @@ base::Result<v1::GetComputeHealthResponse> Queries::GetComputeHealth(
     v1::NodeHealth* view = response.add_nodes();
     view->set_node(report.node());
     view->set_daemon_version(report.daemon_version());
-    PutTime(node.reported_at, view->mutable_reported_at());
+    net::PutTime(node.reported_at, view->mutable_reported_at());
     view->mutable_rows()->Swap(report.mutable_rows());
   }
   return response;
@@ -264,7 +264,7 @@ base::Result<v1::GetClusterStateResponse> Queries::GetClusterState(
                                      job.key().identity()};
     job.set_execution_id(evidence::ExecutionId(request.compute_id(), key));
   }
-  PutTime(reported->reported_at, response.mutable_reported_at());
+  net::PutTime(reported->reported_at, response.mutable_reported_at());
   return response;
 }
 

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace expanse::data {
+namespace expanse::net {
 
 inline void PutTime(base::WallTime time, google::protobuf::Timestamp* out) {
   const auto whole = std::chrono::floor<std::chrono::seconds>(time);
@@ -30,4 +30,4 @@ inline base::Result<base::WallTime> ReadTime(const google::protobuf::Timestamp& 
                         std::chrono::microseconds(in.nanos() / 1000)};
 }
 
-}  // namespace expanse::data
+}  // namespace expanse::net

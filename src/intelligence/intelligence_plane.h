@@ -1,0 +1,62 @@
+// The intelligence plane: IntelligenceService over the run store and the engine, the queue, and
+// the retention of runs.
+#pragma once
+
+#include <memory>
+
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/time.h"
+#include "intelligence/analyse_service.h"
+#include "intelligence/analyser.h"
+#include "intelligence/options.h"
+#include "intelligence/run_executor.h"
+#include "intelligence/run_metrics.h"
+#include "intelligence/run_queue.h"
+#include "intelligence/run_retention.h"
+#include "intelligence/run_service.h"
+#include "store/runs/run_store.h"
+
+namespace expanse::net {
+class ConnectRouter;
+}
+
+namespace expanse::intelligence {
+
+// Thread-safe but for AddMethods, Start and Stop, which belong to the thread that wires. Holds
+// references: store, analyser, clock and metrics outlive it; it outlives the router's last call.
+class IntelligencePlane {
+ public:
+  // Fails with intelligence.options.
+  static base::Result<std::unique_ptr<IntelligencePlane>> Create(const IntelligenceOptions& options,
+                                                                 store::RunStore& runs,
+                                                                 Analyser& analyser,
+                                                                 base::Clock& clock,
+                                                                 base::MetricRegistry& metrics);
+  ~IntelligencePlane() { Stop(); }
+
+  void AddMethods(net::ConnectRouter& router);
+  // Begins with the queue and the retention. Fails with the store's errors.
+  base::Status Start();
+  // Ends them, and waits for all work at hand. Afterwards nothing touches store and analyser.
+  // Idempotent.
+  void Stop();
+
+  AnalyseService& analyse() { return analyse_; }
+  RunService& run_service() { return run_service_; }
+  RunRetention& retention() { return retention_; }
+
+ private:
+  IntelligencePlane(const IntelligenceOptions& options, store::RunStore& runs, Analyser& analyser,
+                    base::Clock& clock, base::MetricRegistry& metrics);
+
+  const IntelligenceOptions options_;
+  RunMetrics metrics_;
+  RunExecutor executor_;
+  AnalyseService analyse_;
+  RunQueue queue_;
+  RunService run_service_;
+  RunRetention retention_;
+};
+
+}  // namespace expanse::intelligence
