@@ -20,12 +20,31 @@ void CheckIdempotent(std::string_view text) {
   if (once.redactions == 0 && once.text != text) std::abort();
 }
 
+// Marks are told in order and in bounds. (What they stand for is all of what is missing but where a
+// second secret began within a mark; users of it check that.)
+void CheckPlaces(std::string_view text) {
+  const PlacedRedaction placed = RedactWithPlaces(text);
+  if (placed.text != Redact(text).text) std::abort();
+  std::size_t at = 0;
+  std::size_t original = 0;
+  for (const RedactedSpan& span : placed.spans) {
+    if (span.at < at || placed.text.compare(span.at, kRedactionMark.size(), kRedactionMark) != 0)
+      std::abort();
+    if (span.original.begin < original || span.original.end < span.original.begin ||
+        span.original.end > text.size())
+      std::abort();
+    at = span.at + kRedactionMark.size();
+    original = span.original.end;
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 4096) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   CheckIdempotent(text);
+  CheckPlaces(text);
 
   // Planted in the middle, with white space around it as a word of its own.
   static const std::string kSecrets[] = {

@@ -125,6 +125,45 @@ std::string Replace(std::string_view text, const std::vector<SecretSpan>& spans)
   return out;
 }
 
+// What a byte of a text, from which `marks` took secrets, was in the original. `end`: a position
+// within a mark is the end of what it replaced, not the beginning.
+std::size_t OriginalOf(const std::vector<RedactedSpan>& marks, std::size_t at, bool end) {
+  const auto after = std::partition_point(
+      marks.begin(), marks.end(),
+      [&](const RedactedSpan& mark) { return end ? mark.at < at : mark.at <= at; });
+  if (after == marks.begin()) return at;
+  const RedactedSpan& mark = *(after - 1);
+  const std::size_t within = at - mark.at;
+  if (within < kRedactionMark.size()) return end ? mark.original.end : mark.original.begin;
+  return mark.original.end + (within - kRedactionMark.size());
+}
+
+// The marks of a text after `spans` of it were replaced too: those within a span are part of it.
+std::vector<RedactedSpan> AddMarks(const std::vector<RedactedSpan>& marks,
+                                   const std::vector<SecretSpan>& spans) {
+  std::vector<RedactedSpan> all;
+  std::size_t gone = 0;   // bytes that were replaced so far …
+  std::size_t given = 0;  // … and bytes of marks that came for them
+  auto mark = marks.begin();
+  const auto keep_until = [&](std::size_t at) {
+    for (; mark != marks.end() && mark->at < at; ++mark) {
+      if (mark->at + kRedactionMark.size() > at) continue;  // reaches into the span
+      all.push_back({mark->original, mark->at - gone + given});
+    }
+  };
+  for (const SecretSpan& span : spans) {
+    keep_until(span.begin);
+    all.push_back(
+        {{OriginalOf(marks, span.begin, /*end=*/false), OriginalOf(marks, span.end, /*end=*/true)},
+         span.begin - gone + given});
+    gone += span.end - span.begin;
+    given += kRedactionMark.size();
+    while (mark != marks.end() && mark->at < span.end) ++mark;
+  }
+  keep_until(std::string::npos);
+  return all;
+}
+
 }  // namespace
 
 std::vector<SecretSpan> FindSecrets(std::string_view text) {
@@ -147,6 +186,17 @@ RedactedText Redact(std::string_view text) {
     const std::vector<SecretSpan> spans = FindSecrets(result.text);
     if (spans.empty()) break;
     result.redactions += static_cast<std::uint32_t>(spans.size());
+    result.text = Replace(result.text, spans);
+  }
+  return result;
+}
+
+PlacedRedaction RedactWithPlaces(std::string_view text) {
+  PlacedRedaction result{std::string(text), {}};
+  for (int round = 0; round < kMaxRounds; ++round) {
+    const std::vector<SecretSpan> spans = FindSecrets(result.text);
+    if (spans.empty()) break;
+    result.spans = AddMarks(result.spans, spans);
     result.text = Replace(result.text, spans);
   }
   return result;

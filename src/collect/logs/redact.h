@@ -33,6 +33,20 @@ std::vector<SecretSpan> FindSecrets(std::string_view text);
 // `text` with each secret replaced by kRedactionMark. Idempotent: a second pass changes nothing.
 RedactedText Redact(std::string_view text);
 
+// Where in `original` the bytes stood that one mark of the redacted text, at `at`, replaces.
+struct RedactedSpan {
+  SecretSpan original;
+  std::size_t at = 0;
+};
+
+struct PlacedRedaction {
+  std::string text;                 // as Redact() gives it
+  std::vector<RedactedSpan> spans;  // in order, one for each mark that was put in
+};
+
+// Redact(), and what every mark stands for, so that the secrets can be put back here later.
+PlacedRedaction RedactWithPlaces(std::string_view text);
+
 // The arguments of a command, each redacted, and also the one behind a flag that takes a secret
 // ("--token", "abc"). `redactions` (may be null) is raised by the number of replacements.
 std::vector<std::string> RedactArguments(const std::vector<std::string>& arguments,

@@ -155,5 +155,34 @@ TEST(Redact, StaysLinearOnHostileInput) {
   EXPECT_LT(Redact(text).text.size(), text.size() * 2);
 }
 
+// `redacted` with every mark replaced by what it stands for.
+std::string PutBack(const PlacedRedaction& redacted, std::string_view original) {
+  std::string out;
+  std::size_t at = 0;
+  for (const RedactedSpan& span : redacted.spans) {
+    EXPECT_EQ(redacted.text.substr(span.at, kRedactionMark.size()), kRedactionMark);
+    out += redacted.text.substr(at, span.at - at);
+    out += original.substr(span.original.begin, span.original.end - span.original.begin);
+    at = span.at + kRedactionMark.size();
+  }
+  return out + redacted.text.substr(at);
+}
+
+TEST(RedactWithPlaces, KnowsWhatEveryMarkStandsFor) {
+  std::string all = "[redacted] by hand\n";
+  for (const Sample& sample : Secrets()) {
+    const std::string text = sample.before + sample.secret + sample.after;
+    const PlacedRedaction redacted = RedactWithPlaces(text);
+    EXPECT_EQ(redacted.text, Redact(text).text);
+    EXPECT_FALSE(redacted.spans.empty()) << text;
+    EXPECT_EQ(PutBack(redacted, text), text);
+    all += text + "\n";
+  }
+  const PlacedRedaction redacted = RedactWithPlaces(all);
+  EXPECT_EQ(redacted.text, Redact(all).text);
+  EXPECT_EQ(PutBack(redacted, all), all);
+  EXPECT_TRUE(RedactWithPlaces("plain").spans.empty());
+}
+
 }  // namespace
 }  // namespace expanse::collect
