@@ -44,19 +44,6 @@ std::string HintFor(const App& app, const base::Error& error) {
   return {};
 }
 
-int Report(App& app, const Failure& failure) {
-  const std::string hint = failure.hint.empty() ? HintFor(app, failure.error) : failure.hint;
-  // Usage errors already begin with the program's name.
-  std::string message = failure.error.message;
-  if (constexpr std::string_view kName = "expanse "; message.starts_with(kName))
-    message.erase(0, kName.size());
-  if (constexpr std::string_view kName = "expanse: "; message.starts_with(kName))
-    message.erase(0, kName.size());
-  app.terminal.Err(fmt::format("expanse: {}\n", base::EscapeForDisplay(message)));
-  if (!hint.empty()) app.terminal.Err(fmt::format("Try: {}\n", base::EscapeForDisplay(hint)));
-  return ExitCodeOf(failure.error.code);
-}
-
 CommandResult Dispatch(App& app, const std::vector<std::string>& arguments) {
   EXPANSE_ASSIGN_OR_RETURN(const Invocation invocation,
                            Parse(RootCommand(), arguments, app.environment));
@@ -72,6 +59,19 @@ CommandResult Dispatch(App& app, const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
+
+int ReportFailure(App& app, const Failure& failure) {
+  const std::string hint = failure.hint.empty() ? HintFor(app, failure.error) : failure.hint;
+  // Usage errors already begin with the program's name.
+  std::string message = failure.error.message;
+  if (constexpr std::string_view kName = "expanse "; message.starts_with(kName))
+    message.erase(0, kName.size());
+  if (constexpr std::string_view kName = "expanse: "; message.starts_with(kName))
+    message.erase(0, kName.size());
+  app.terminal.Err(fmt::format("expanse: {}\n", base::EscapeForDisplay(message)));
+  if (!hint.empty()) app.terminal.Err(fmt::format("Try: {}\n", base::EscapeForDisplay(hint)));
+  return ExitCodeOf(failure.error.code);
+}
 
 std::string App::Variable(const std::string& name) const {
   const auto found = environment.find(name);
@@ -113,9 +113,9 @@ int ExitCodeOf(base::Code code) {
 
 int RunCli(App& app, const std::vector<std::string>& arguments) {
   const CommandResult result = Dispatch(app, arguments);
-  int code = result ? *result : Report(app, result.error());
+  int code = result ? *result : ReportFailure(app, result.error());
   if (auto flushed = app.terminal.Flush(); !flushed && code == 0)
-    code = Report(app, Failure(flushed.error()));
+    code = ReportFailure(app, Failure(flushed.error()));
   return code;
 }
 

@@ -38,6 +38,9 @@ const CommandSpec& RootCommand();
 // Parses and runs; gives the exit code. Errors are printed, never returned.
 int RunCli(App& app, const std::vector<std::string>& arguments);
 
+// Prints an error and its hint; gives the exit code. For commands that go on after one.
+int ReportFailure(App& app, const Failure& failure);
+
 // The frozen mapping: 2 usage, 3 not found, 4 not signed in or forbidden, 5 unreachable or timed
 // out, 6 conflict, 130 interrupted, else 1.
 int ExitCodeOf(base::Code code);

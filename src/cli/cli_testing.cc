@@ -49,6 +49,7 @@ FakePlatform::FakePlatform() {
   AddAuth();
   AddComputes();
   AddQueries();
+  AddIntelligence();
   net::HttpServerOptions options;
   options.name = "fake";
   options.address = "127.0.0.1";
@@ -371,6 +372,49 @@ void FakePlatform::AddQueries() {
           -> base::Result<data::v1::GetClusterStateResponse> {
         cluster_asked = request;
         return cluster;
+      });
+}
+
+void FakePlatform::AddIntelligence() {
+  namespace v1 = intelligence::v1;
+  Answer<v1::AnalyseRequest, v1::AnalyseResponse>(
+      "intelligence.v1.IntelligenceService.Analyse",
+      [this](const v1::AnalyseRequest& request) -> base::Result<v1::AnalyseResponse> {
+        analysed.push_back(request);
+        return analysis;
+      });
+  Answer<v1::GetRunRequest, v1::GetRunResponse>(
+      "intelligence.v1.IntelligenceService.GetRun",
+      [this](const v1::GetRunRequest& request) -> base::Result<v1::GetRunResponse> {
+        v1::GetRunResponse response;
+        for (const v1::Run& run : runs) {
+          if (run.run_id() == request.run_id()) *response.mutable_run() = run;
+        }
+        if (response.has_run()) return response;
+        return base::Fail(base::Code::kNotFound, "run.not_found", "no such run");
+      });
+  Answer<v1::ListRunsRequest, v1::ListRunsResponse>(
+      "intelligence.v1.IntelligenceService.ListRuns",
+      [this](const v1::ListRunsRequest& request) -> base::Result<v1::ListRunsResponse> {
+        runs_listed = request;
+        std::size_t at = 0;
+        if (!request.page_token().empty()) at = std::stoul(request.page_token());
+        const std::size_t end = std::min({at + request.page_size(), at + page_limit, runs.size()});
+        v1::ListRunsResponse response;
+        for (; at < end; ++at) *response.add_runs() = runs[at];
+        if (at < runs.size()) response.set_next_page_token(std::to_string(at));
+        return response;
+      });
+  Answer<v1::GetArtifactRequest, v1::GetArtifactResponse>(
+      "intelligence.v1.IntelligenceService.GetArtifact",
+      [this](const v1::GetArtifactRequest& request) -> base::Result<v1::GetArtifactResponse> {
+        v1::GetArtifactResponse response;
+        for (const v1::Artifact& artefact : artefacts) {
+          if (artefact.artifact_id() == request.artifact_id())
+            *response.mutable_artifact() = artefact;
+        }
+        if (response.has_artifact()) return response;
+        return base::Fail(base::Code::kNotFound, "artifact.not_found", "no such artefact");
       });
 }
 

@@ -22,6 +22,7 @@
 #include "expanse/control/v1/key_service.pb.h"
 #include "expanse/data/v1/ingest_service.pb.h"
 #include "expanse/data/v1/query_service.pb.h"
+#include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "net/connect_server.h"
 #include "net/http_server.h"
 
@@ -41,6 +42,10 @@ class FakeTerminal final : public Terminal {
   base::Result<std::string> AskLine(std::string_view prompt) override;
   base::Result<std::string> AskSecret(std::string_view prompt) override;
   base::Result<std::string> ReadInput() override { return input; }
+  base::Result<std::string> ReadBytes(std::size_t limit) override {
+    if (input.size() <= limit) return input;
+    return base::Fail(base::Code::kInvalidArgument, "files.too_large", "too large");
+  }
 
   std::string out;
   std::string err;
@@ -82,6 +87,9 @@ class FakePlatform final : public net::Authenticator {
   std::vector<data::v1::LogTailView> logs;
   data::v1::GetComputeHealthResponse health;
   data::v1::GetClusterStateResponse cluster;
+  intelligence::v1::AnalyseResponse analysis;  // the answer to every question
+  std::vector<intelligence::v1::Run> runs;
+  std::vector<intelligence::v1::Artifact> artefacts;
   control::v1::Identity identity;
   std::string console_url;
   bool has_intelligence = true;  // whether control names an intelligence plane
@@ -96,6 +104,8 @@ class FakePlatform final : public net::Authenticator {
   std::vector<data::v1::QueryMetricRequest> queried;
   data::v1::GetExecutionRequest got;
   data::v1::GetClusterStateRequest cluster_asked;
+  std::vector<intelligence::v1::AnalyseRequest> analysed;
+  intelligence::v1::ListRunsRequest runs_listed;
   data::v1::ExchangeInstallTokenRequest exchanged;
   std::string revoked;
 
@@ -106,6 +116,7 @@ class FakePlatform final : public net::Authenticator {
   void AddAuth();
   void AddComputes();
   void AddQueries();
+  void AddIntelligence();
   control::v1::AccessToken NewAccessToken();
 
   mutable std::mutex mutex_;  // guards what handlers change

@@ -24,9 +24,9 @@ constinit const CommandSpec kCompute = {
     .children = kComputeChildren};
 
 constexpr const CommandSpec* kRootChildren[] = {
-    &kLoginCommand,   &kLogoutCommand,      &kStatusCommand,  &kRefreshCommand, &kKeys,
-    &kCompute,        &kExecutionsCommand,  &kMetricsCommand, &kLogsCommand,    &kRunCommand,
-    &kVersionCommand, &kCompletionsCommand, &kManCommand,     &kHelpCommand};
+    &kLoginCommand, &kLogoutCommand,     &kStatusCommand,      &kRefreshCommand, &kKeys,
+    &kCompute,      &kExecutionsCommand, &kMetricsCommand,     &kLogsCommand,    &kAnalyseCommand,
+    &kRunCommand,   &kVersionCommand,    &kCompletionsCommand, &kManCommand,     &kHelpCommand};
 constexpr EnvironmentSpec kRootEnvironment[] = {
     {"EXPANSE_API_KEY", "Personal key for `expanse login`"},
     {"EXPANSE_API_URL", "Control plane, instead of the session's"},
@@ -43,6 +43,7 @@ constexpr ExampleSpec kRootExamples[] = {
     {"expanse login --control-plane https://expanse.example.org", "sign in"},
     {"expanse run -- python train.py", "run and capture a command"},
     {"expanse executions", "what ran"},
+    {"expanse analyse train.slurm", "what a job will need, before it is submitted"},
 };
 constinit const CommandSpec kRoot = {
     .name = "expanse",

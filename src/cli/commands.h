@@ -29,6 +29,12 @@ extern const CommandSpec kExecutionsShowCommand;
 extern const CommandSpec kLogsCommand;
 extern const CommandSpec kMetricsCommand;
 
+extern const CommandSpec kAnalyseCommand;
+extern const CommandSpec kAnalyseDiffCommand;
+extern const CommandSpec kAnalyseApplyCommand;
+extern const CommandSpec kAnalyseListCommand;
+extern const CommandSpec kAnalyseShowCommand;
+
 extern const CommandSpec kRunCommand;
 
 extern const CommandSpec kVersionCommand;

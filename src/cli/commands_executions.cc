@@ -344,22 +344,6 @@ CommandResult Show(App& app, const Arguments& arguments) {
   return 0;
 }
 
-// Lines as they are, but on a terminal nothing in them can move the cursor or recolour it.
-std::string Printable(const App& app, const std::string& text) {
-  if (!app.terminal.OutIsTerminal()) return text;
-  std::string safe;
-  const auto lines = base::Split(text, '\n');
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i > 0) safe += '\n';
-    const auto cells = base::Split(lines[i], '\t');
-    for (std::size_t j = 0; j < cells.size(); ++j) {
-      if (j > 0) safe += '\t';
-      safe += base::EscapeForDisplay(cells[j]);
-    }
-  }
-  return safe;
-}
-
 void PrintStream(App& app, const data::v1::LogTailView& tail) {
   const auto ended = [](const std::string& text) {
     return text.empty() || text.ends_with('\n') ? text : text + "\n";

@@ -119,6 +119,21 @@ TableStyle StyleOf(const App& app) {
   return {.width = app.terminal.Width(), .colour = app.terminal.Colour()};
 }
 
+std::string Printable(const App& app, std::string_view text) {
+  if (!app.terminal.OutIsTerminal()) return std::string(text);
+  std::string safe;
+  const auto lines = base::Split(text, '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) safe += '\n';
+    const auto cells = base::Split(lines[i], '\t');
+    for (std::size_t j = 0; j < cells.size(); ++j) {
+      if (j > 0) safe += '\t';
+      safe += base::EscapeForDisplay(cells[j]);
+    }
+  }
+  return safe;
+}
+
 base::Result<std::string> ToJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;

@@ -44,6 +44,9 @@ Tint TintOf(data::v1::ExecutionStatus status);
 
 TableStyle StyleOf(const App& app);
 
+// Lines as they are, but on a terminal nothing in them can move the cursor or recolour it.
+std::string Printable(const App& app, std::string_view text);
+
 // The message in the API's JSON (field names of the proto files), indented, with a final newline.
 base::Result<std::string> ToJson(const google::protobuf::Message& message);
 

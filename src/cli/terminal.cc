@@ -142,6 +142,10 @@ class RealTerminal final : public Terminal {
     return std::string(base::Trim(text));
   }
 
+  base::Result<std::string> ReadBytes(std::size_t limit) override {
+    return base::ReadFd(STDIN_FILENO, limit);
+  }
+
  private:
   static base::Result<std::string> ReadLine(const InterruptibleRead& input) {
     std::string line;

@@ -37,6 +37,8 @@ class Terminal {
   virtual base::Result<std::string> AskSecret(std::string_view prompt) = 0;
   // All of standard input, at most 64 KiB, trimmed: a secret from a pipe.
   virtual base::Result<std::string> ReadInput() = 0;
+  // All of standard input as it is. Fails with files.too_large above `limit` bytes.
+  virtual base::Result<std::string> ReadBytes(std::size_t limit) = 0;
 };
 
 // On the descriptors 0, 1 and 2 of the process.

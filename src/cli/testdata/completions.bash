@@ -20,6 +20,7 @@ _expanse() {
       'expanse executions') path='expanse executions' ;;
       'expanse metrics') path='expanse metrics' ;;
       'expanse logs') path='expanse logs' ;;
+      'expanse analyse' | 'expanse analyze') path='expanse analyse' ;;
       'expanse run') path='expanse run' ;;
       'expanse version') path='expanse version' ;;
       'expanse completions') path='expanse completions' ;;
@@ -37,6 +38,10 @@ _expanse() {
       'expanse compute revoke') path='expanse compute revoke' ;;
       'expanse compute reissue') path='expanse compute reissue' ;;
       'expanse executions show') path='expanse executions show' ;;
+      'expanse analyse diff') path='expanse analyse diff' ;;
+      'expanse analyse apply') path='expanse analyse apply' ;;
+      'expanse analyse list') path='expanse analyse list' ;;
+      'expanse analyse show') path='expanse analyse show' ;;
     esac
   done
   case "$path $previous" in
@@ -76,6 +81,18 @@ _expanse() {
     'expanse metrics --max-points') return ;;
     'expanse logs --stream') COMPREPLY=($(compgen -W 'stdout stderr combined' -- "$current")); return ;;
     'expanse logs --source-type') COMPREPLY=($(compgen -W 'slurm kubernetes nomad host' -- "$current")); return ;;
+    'expanse analyse --compute') return ;;
+    'expanse analyse --cpu') return ;;
+    'expanse analyse --memory') return ;;
+    'expanse analyse --gpu') return ;;
+    'expanse analyse --walltime') return ;;
+    'expanse analyse --workload') return ;;
+    'expanse analyse --var') return ;;
+    'expanse analyse diff --artefact') return ;;
+    'expanse analyse apply --artefact') return ;;
+    'expanse analyse apply --file') COMPREPLY=($(compgen -f -- "$current")); return ;;
+    'expanse analyse list --limit') return ;;
+    'expanse analyse list --compute') return ;;
     'expanse run --name') return ;;
     'expanse run --memory') return ;;
     'expanse run --walltime') return ;;
@@ -85,7 +102,7 @@ _expanse() {
     'expanse man --directory') COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "$path" in
-    'expanse') words='login logout status refresh keys compute executions metrics logs run version completions man help --help --version' ;;
+    'expanse') words='login logout status refresh keys compute executions metrics logs analyse run version completions man help --help --version' ;;
     'expanse login') words='--api-key --sign-in-link --control-plane --organisation-id --help' ;;
     'expanse logout') words='--help' ;;
     'expanse status') words='--json --help' ;;
@@ -107,6 +124,11 @@ _expanse() {
     'expanse executions show') words='--source-type --json --help' ;;
     'expanse metrics') words='--csv --json --interval --agg --since --from --to --gpu --allow-fallback --cupti --dcgm --all --job --source-type --max-points --help' ;;
     'expanse logs') words='--stream --source-type --json --help' ;;
+    'expanse analyse') words='diff apply list show --compute --cpu --memory --gpu --walltime --workload --var --json --no-cache --no-patch --yes --queue --help' ;;
+    'expanse analyse diff') words='--artefact --json --help' ;;
+    'expanse analyse apply') words='--artefact --file --help' ;;
+    'expanse analyse list') words='--limit --compute --all-users --json --help' ;;
+    'expanse analyse show') words='--json --help' ;;
     'expanse run') words='--name --memory --walltime --no-capture --no-sources --source --comment --spool-dir --help' ;;
     'expanse version') words='--help' ;;
     'expanse completions') words='--help' ;;

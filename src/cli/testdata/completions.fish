@@ -9,6 +9,7 @@ complete -c expanse -n '__fish_use_subcommand' -a compute -d 'Register, install,
 complete -c expanse -n '__fish_use_subcommand' -a executions -d 'List what ran, newest first'
 complete -c expanse -n '__fish_use_subcommand' -a metrics -d 'Export an execution'\''s metrics as a summary, CSV or JSON'
 complete -c expanse -n '__fish_use_subcommand' -a logs -d 'Print the captured end of an execution'\''s output'
+complete -c expanse -n '__fish_use_subcommand' -a analyse -d 'Recommend resources before a workload runs'
 complete -c expanse -n '__fish_use_subcommand' -a run -d 'Run a command here and capture it'
 complete -c expanse -n '__fish_use_subcommand' -a version -d 'Print the version'
 complete -c expanse -n '__fish_use_subcommand' -a completions -d 'Print a completion script for a shell'
@@ -87,6 +88,32 @@ complete -c expanse -n '__fish_seen_subcommand_from metrics' -l max-points -d 'A
 complete -c expanse -n '__fish_seen_subcommand_from logs' -l stream -d 'Only this stream' -x -a 'stdout stderr combined'
 complete -c expanse -n '__fish_seen_subcommand_from logs' -l source-type -d 'Take the argument as a job id of this scheduler' -x -a 'slurm kubernetes nomad host'
 complete -c expanse -n '__fish_seen_subcommand_from logs' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -a diff -d 'Print a patch'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -a apply -d 'Apply a patch to the file here'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -a list -d 'List earlier analyses, newest first'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -a show -d 'Show an earlier analysis again'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l compute -d 'Where it will run, by id or name' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l cpu -d 'Requested cores, such as 16, 0.5 or 500m, instead of the file'\''s' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l memory -d 'Requested memory, such as 16GiB, instead of the file'\''s' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l gpu -d 'Requested GPUs, instead of the file'\''s' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l walltime -d 'Requested walltime, such as 90s, 2h or 1-02:00:00, instead of the file'\''s' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l workload -d 'Which workload of a file that has several' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l var -d 'Value of a Nomad variable' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l json -d 'Print the API'\''s JSON, one object a file'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l no-cache -d 'Ask anew instead of taking the answer of an earlier run'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l no-patch -d 'Numbers only: no patch is made, OPTIMISATION reads none'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l yes -d 'Apply the patch without asking; not with --json, --no-patch or --queue'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -l queue -d 'Do not wait for the answer; `expanse analyse show RUN_ID` has it later'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and not __fish_seen_subcommand_from diff apply list show' -F
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from diff' -l artefact -d 'The patch, as OPTIMISATION names it (also --artifact)' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from diff' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from apply' -l artefact -d 'The patch, as OPTIMISATION names it (also --artifact)' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from apply' -l file -d 'Where the file is now' -r -F
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from list' -l limit -d 'At most this many runs' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from list' -l compute -d 'Only of this compute, by id or name' -x
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from list' -l all-users -d 'Everybody'\''s of the organisation, if you may see them'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from list' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from show' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from run' -l name -d 'Name of the execution' -x
 complete -c expanse -n '__fish_seen_subcommand_from run' -l memory -d 'Memory limit, such as 512M or 16GiB; needs a cgroup of its own' -x
 complete -c expanse -n '__fish_seen_subcommand_from run' -l walltime -d 'End the command after 90s, 2h or 1-02:00:00' -x

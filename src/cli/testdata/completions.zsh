@@ -19,6 +19,7 @@ _expanse() {
         'executions:List what ran, newest first'
         'metrics:Export an execution'\''s metrics as a summary, CSV or JSON'
         'logs:Print the captured end of an execution'\''s output'
+        'analyse:Recommend resources before a workload runs'
         'run:Run a command here and capture it'
         'version:Print the version'
         'completions:Print a completion script for a shell'
@@ -37,6 +38,7 @@ _expanse() {
         executions) _expanse_executions ;;
         metrics) _expanse_metrics ;;
         logs) _expanse_logs ;;
+        analyse | analyze) _expanse_analyse ;;
         run) _expanse_run ;;
         version) _expanse_version ;;
         completions) _expanse_completions ;;
@@ -285,6 +287,78 @@ _expanse_logs() {
   _arguments \
     '--stream[Only this stream]:STREAM:(stdout stderr combined)' \
     '--source-type[Take the argument as a job id of this scheduler]:TYPE:(slurm kubernetes nomad host)' \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_analyse() {
+  local state line
+  local -a commands
+  _arguments -C \
+    '--compute[Where it will run, by id or name]:COMPUTE:' \
+    '--cpu[Requested cores, such as 16, 0.5 or 500m, instead of the file'\''s]:CORES:' \
+    '--memory[Requested memory, such as 16GiB, instead of the file'\''s]:SIZE:' \
+    '--gpu[Requested GPUs, instead of the file'\''s]:N:' \
+    '--walltime[Requested walltime, such as 90s, 2h or 1-02\:00\:00, instead of the file'\''s]:DURATION:' \
+    '--workload[Which workload of a file that has several]:NAME:' \
+    '*''--var[Value of a Nomad variable]:NAME=VALUE:' \
+    '--json[Print the API'\''s JSON, one object a file]' \
+    '--no-cache[Ask anew instead of taking the answer of an earlier run]' \
+    '--no-patch[Numbers only\: no patch is made, OPTIMISATION reads none]' \
+    '--yes[Apply the patch without asking; not with --json, --no-patch or --queue]' \
+    '--queue[Do not wait for the answer; `expanse analyse show RUN_ID` has it later]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '1: :->command' '*:: :->rest'
+  case $state in
+    command)
+      commands=(
+        'diff:Print a patch'
+        'apply:Apply a patch to the file here'
+        'list:List earlier analyses, newest first'
+        'show:Show an earlier analysis again'
+      )
+      _describe command commands
+      _files ;;
+    rest)
+      case $line[1] in
+        diff) _expanse_analyse_diff ;;
+        apply) _expanse_analyse_apply ;;
+        list) _expanse_analyse_list ;;
+        show) _expanse_analyse_show ;;
+        *) _files ;;
+      esac ;;
+  esac
+}
+
+_expanse_analyse_diff() {
+  _arguments \
+    '--artefact[The patch, as OPTIMISATION names it (also --artifact)]:ID:' \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_analyse_apply() {
+  _arguments \
+    '--artefact[The patch, as OPTIMISATION names it (also --artifact)]:ID:' \
+    '--file[Where the file is now]:PATH:_files' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_analyse_list() {
+  _arguments \
+    '--limit[At most this many runs]:N:' \
+    '--compute[Only of this compute, by id or name]:COMPUTE:' \
+    '--all-users[Everybody'\''s of the organisation, if you may see them]' \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_analyse_show() {
+  _arguments \
     '--json[Print the API'\''s JSON]' \
     '(-h --help)'{-h,--help}'[Show help]' \
     '*:argument:_files'
