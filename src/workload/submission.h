@@ -95,6 +95,8 @@ struct Command {
   std::vector<Word> words;
   std::vector<std::string> launcher;  // "srun -n 4", "torchrun --nproc_per_node 8": taken off
   Place place;
+  std::string input = {};   // text given on standard input: a here-document or here-string
+  std::string output = {};  // the file that standard output goes to
 };
 
 // A place where a setting that is missing can be written.
