@@ -62,17 +62,32 @@ collect::SourceRequest RequestFor(workload::Format format, const std::string& fu
   return request;
 }
 
-base::Status AddFiles(const std::string& full_path, const std::string& directory,
-                      const std::string& text, AnalyseTarget* target) {
+// What relative names in the file are relative to: where the user is, or where a job says it runs.
+std::string DirectoryOf(workload::Format format, const std::string& here, const std::string& path,
+                        const std::string& text) {
+  if (format != workload::Format::kSbatch) return here;
+  const auto script = workload::Parse(path, text);
+  if (!script || script->directory.empty()) return here;
+  const std::string& directory = script->directory;
+  return directory.front() == '/' ? directory : base::JoinPath(here, directory);
+}
+
+struct Where {
+  std::string here;       // the working directory
+  std::string directory;  // that of relative names in the file
+};
+
+base::Status AddFiles(const std::string& full_path, const Where& where, const std::string& text,
+                      AnalyseTarget* target) {
   const evidence::SourceBundle bundle =
-      collect::CollectSources(RequestFor(target->format, full_path, text, directory));
+      collect::CollectSources(RequestFor(target->format, full_path, text, where.directory));
   for (const auto& skipped : bundle.skipped) {
     if (skipped.path == full_path && skipped.reason == "secret_name") {
       return Refuse("secret_name",
                     target->file.path + " has the name of a file of secrets: it is not sent");
     }
   }
-  const std::string below = directory.ends_with('/') ? directory : directory + "/";
+  const std::string below = where.here.ends_with('/') ? where.here : where.here + "/";
   for (const auto& file : bundle.files) {
     if (file.path == full_path) continue;
     const bool is_below = file.path.starts_with(below);
@@ -99,10 +114,11 @@ base::Result<AnalyseTarget> ReadTarget(const std::string& path, const InputReade
   const bool names_files = *format == workload::Format::kSbatch ||
                            (*format == workload::Format::kSource && path != kStandardInput);
   if (names_files) {
-    EXPANSE_ASSIGN_OR_RETURN(const std::string directory, WorkingDirectory());
+    EXPANSE_ASSIGN_OR_RETURN(const std::string here, WorkingDirectory());
+    const std::string directory = DirectoryOf(*format, here, path, text);
     const std::string name = path == kStandardInput ? "batch_script" : path;
-    const std::string full = name.front() == '/' ? name : base::JoinPath(directory, name);
-    EXPANSE_RETURN_IF_ERROR(AddFiles(full, directory, text, &target));
+    const std::string full = name.front() == '/' ? name : base::JoinPath(here, name);
+    EXPANSE_RETURN_IF_ERROR(AddFiles(full, {.here = here, .directory = directory}, text, &target));
   }
   return target;
 }

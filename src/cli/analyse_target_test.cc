@@ -63,6 +63,16 @@ TEST_F(ReadTargetTest, BatchScriptBringsWhatItNames) {
     EXPECT_EQ(file.data.find("hunter2"), std::string::npos) << file.path;
 }
 
+TEST_F(ReadTargetTest, ScriptsThatRunElsewhereNameFilesThere) {
+  Write("job.slurm", "#!/bin/bash\n#SBATCH --chdir=work\npython train.py\n");
+  Write("train.py", "here = 1\n");
+  Write("work/train.py", "there = 1\n");
+  const auto target = ReadTarget("job.slurm", NoInput);
+  ASSERT_TRUE(target) << target.error().message;
+  EXPECT_EQ(Names(*target), std::vector<std::string>{"import work/train.py"});
+  EXPECT_EQ(target->files.at(0).data, "there = 1\n");
+}
+
 // What the daemon takes of a job that was submitted from here, and what is asked about, are the
 // same bytes.
 TEST_F(ReadTargetTest, SendsWhatCaptureTakes) {

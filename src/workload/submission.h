@@ -141,6 +141,7 @@ struct Submission {
   std::vector<Part> parts;
   std::vector<std::string> files;    // that it names, as written
   std::vector<std::string> outputs;  // names of output files: --output, --error
+  std::string directory;             // where it runs, if it says so (--chdir): of relative names
   std::vector<Note> notes;
 };
 

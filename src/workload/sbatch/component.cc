@@ -372,6 +372,8 @@ class Reader {
                 [](Reader& r, const Given& g) { r.reading_.outputs.push_back(g.value.text); }},
         Handler{OptionId::kInput,
                 [](Reader& r, const Given& g) { r.reading_.input = g.value.text; }},
+        Handler{OptionId::kChdir,
+                [](Reader& r, const Given& g) { r.reading_.directory = g.value.text; }},
         Handler{OptionId::kExport, [](Reader& r, const Given& g) { r.ReadExport(g.value.text); }},
         Handler{OptionId::kExclusive,
                 [](Reader& r, const Given& g) {

@@ -16,7 +16,8 @@ struct ComponentReading {
   // Options that the next component of a het job starts with.
   std::vector<Given> carried;
   std::vector<std::string> outputs;
-  std::string input;  // --input
+  std::string input;      // --input
+  std::string directory;  // --chdir
 };
 
 // `carried`: of the component before. Refuses values that sbatch refuses, and options that exclude

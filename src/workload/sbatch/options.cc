@@ -17,7 +17,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {.name = "bb", .argument = kRequired},
     {.name = "bbf", .argument = kRequired},
     {.name = "begin", .letter = 'b', .argument = kRequired},
-    {.name = "chdir", .letter = 'D', .argument = kRequired},
+    {.name = "chdir", .letter = 'D', .argument = kRequired, .id = OptionId::kChdir},
     {.name = "cluster", .letter = 'M', .argument = kRequired},
     {.name = "cluster-constraint", .argument = kRequired},
     {.name = "clusters", .letter = 'M', .argument = kRequired},

@@ -15,6 +15,7 @@ enum class Argument : std::uint8_t { kNone, kRequired, kOptional };
 enum class OptionId : std::uint8_t {
   kOther,
   kArray,
+  kChdir,
   kComment,
   kCoresPerSocket,
   kCpusPerGpu,

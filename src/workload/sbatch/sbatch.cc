@@ -129,6 +129,7 @@ Parsed<Script> ReadScript(std::string_view text) {
     if (submission.parts.empty()) {
       submission.name = part.workload;
       submission.outputs = std::move(reading->outputs);
+      submission.directory = std::move(reading->directory);
       if (!reading->input.empty()) submission.files.push_back(std::move(reading->input));
     }
     carried = std::move(reading->carried);

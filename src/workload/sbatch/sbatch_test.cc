@@ -35,6 +35,15 @@ std::string Totals(std::string_view options) {
          show(request.gpu_count) + "/" + show(request.memory_bytes, 1024 * 1024);
 }
 
+TEST(Sbatch, KnowsTheDirectoryThatItRunsIn) {
+  for (const char* spelling : {"--chdir='/data/x y'", "-D '/data/x y'", "--chd \"/data/x y\""}) {
+    const Submission script = MustParse(Script(std::string("#SBATCH -D other\n#SBATCH ") +
+                                               spelling + "\n#SBATCH hetjob\n#SBATCH -D z\n"));
+    EXPECT_EQ(script.directory, "/data/x y") << spelling;
+  }
+  EXPECT_EQ(MustParse(Script("#SBATCH --mem=1G\n")).directory, "");
+}
+
 TEST(Sbatch, ReadsDirectivesWithTheirPlaces) {
   const std::string text =
       "#!/bin/bash\n"
