@@ -30,9 +30,9 @@ struct AnalyseTarget {
 using InputReader = std::function<base::Result<std::string>(std::size_t limit)>;
 
 // `path` "-" is standard input. Relative names in the file are relative to the working directory,
-// as they are for sbatch, or to the directory that the script says it runs in. What is no workload is refused here, so that nothing of it is sent:
-// invalid_argument with target.<word> (the message says why and where); files.not_found, …. Blocks
-// on the file system.
+// as they are for sbatch, or to the directory that the script says it runs in. What is no workload
+// is refused here, so that nothing of it is sent: invalid_argument with target.<word> (the message
+// says why and where); files.not_found, …. Blocks on the file system.
 base::Result<AnalyseTarget> ReadTarget(const std::string& path, const InputReader& input);
 
 }  // namespace expanse::cli
