@@ -1,0 +1,383 @@
+// Quoted strings and heredocs: literal text, ${interpolation}, %{ directives }.
+//
+// Where Nomad would refuse the file for an interpolation that is no expression (a shell's ${X:-y}
+// in a heredoc, say) the text is kept as it stands.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "workload/nomad/hcl_parser.h"
+
+namespace expanse::workload::hcl {
+namespace {
+
+// The escape that begins at text[0] == '\\': appended, and how many bytes it took. One that HCL
+// does not know stays as written.
+std::size_t Unescape(std::string_view text, std::string& out) {
+  if (text.size() < 2) {
+    out += text;
+    return text.size();
+  }
+  switch (text[1]) {
+    case 'n':
+      out += '\n';
+      return 2;
+    case 'r':
+      out += '\r';
+      return 2;
+    case 't':
+      out += '\t';
+      return 2;
+    case '"':
+    case '\\':
+      out += text[1];
+      return 2;
+    case 'u':
+    case 'U': {
+      const std::size_t digits = text[1] == 'u' ? 4 : 8;
+      std::uint32_t code = 0;
+      const char* const first = text.data() + 2;
+      if (text.size() < 2 + digits) break;
+      const auto [end, error] = std::from_chars(first, first + digits, code, 16);
+      if (error != std::errc() || end != first + digits) break;
+      AppendUtf8(code, out);
+      return 2 + digits;
+    }
+    default:
+      break;
+  }
+  out += text.substr(0, 2);
+  return 2;
+}
+
+// White space in front of every line that is not blank.
+std::size_t CommonIndent(std::string_view text) {
+  std::optional<std::size_t> least;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t indent = line.find_first_not_of(" \t\r");
+    if (indent != line.npos) least = std::min(least.value_or(indent), indent);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return least.value_or(0);
+}
+
+void SetPlaces(Expression& tree, std::size_t begin, std::size_t end) {
+  tree.begin = begin;
+  tree.end = end;
+  for (Expression& child : tree.children) SetPlaces(child, begin, end);
+}
+
+}  // namespace
+
+void AppendUtf8(std::uint32_t code, std::string& out) {
+  if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) code = 0xFFFD;
+  const auto tail = [&](int shift) { out += static_cast<char>(0x80 | ((code >> shift) & 0x3F)); };
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xC0 | (code >> 6));
+    tail(0);
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xE0 | (code >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    out += static_cast<char>(0xF0 | (code >> 18));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+Parsed<Expression> ParseTemplateText(std::string_view text, std::size_t begin, std::size_t end) {
+  Parser parser(text);
+  Expression out;
+  if (!parser.Template(text.size(), /*escapes=*/false, out)) {
+    return std::unexpected(parser.TakeRefusal());
+  }
+  SetPlaces(out, begin, end);
+  return out;
+}
+
+// The "}" that ends an interpolation whose inside begins at `from`.
+bool Parser::InterpolationEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end) {
+  int braces = 0;
+  std::size_t at = from;
+  while (at < limit) {
+    const char c = text_[at];
+    if (c == '"') {
+      std::size_t close = 0;
+      if (nesting > kMaxDepth || !QuotedEnd(at + 1, limit, nesting + 1, close)) break;
+      at = close;
+    } else if (c == '{') {
+      ++braces;
+    } else if (c == '}' && braces-- == 0) {
+      end = at;
+      return Spend(at - from);
+    }
+    ++at;
+  }
+  Spend(at - from);
+  return false;
+}
+
+// The quote that ends a string whose inside begins at `from`.
+bool Parser::QuotedEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end) {
+  std::size_t at = from;
+  std::size_t literal_until = 0;  // no "${" is looked at before: one was not closed
+  while (at < limit && text_[at] != '\n' && !failed_) {
+    const char c = text_[at];
+    if (c == '"') {
+      end = at;
+      return Spend(at - from);
+    }
+    if (c == '\\') {
+      at += 2;
+      continue;
+    }
+    if ((c == '$' || c == '%') && at + 1 < limit && text_[at + 1] == '{' && at >= literal_until) {
+      const bool escaped = at > from && text_[at - 1] == c;
+      std::size_t close = 0;
+      if (!escaped && InterpolationEnd(at + 2, limit, nesting, close)) {
+        at = close + 1;
+        continue;
+      }
+      if (!escaped) literal_until = std::min(text_.find('\n', at), limit);
+    }
+    const std::size_t foreign = FindForeignEnd(text_.substr(0, limit), at, /*in_string=*/true);
+    at = foreign != 0 ? foreign : at + 1;
+  }
+  Spend(at - from);
+  return false;
+}
+
+bool Parser::Quoted(Expression& out) {
+  const std::size_t begin = pos_;
+  std::size_t end = 0;
+  if (!QuotedEnd(begin + 1, text_.size(), 0, end)) return Fail("string is not closed");
+  pos_ = begin + 1;
+  if (!Template(end, /*escapes=*/true, out)) return false;
+  pos_ = end + 1;
+  return Finish(out, begin);
+}
+
+bool Parser::Heredoc(Expression& out) {
+  const std::size_t begin = pos_;
+  pos_ += 2;
+  const bool dedent = Eat("-") || Eat("~");
+  const std::string_view marker = TakeWord();
+  if (marker.empty()) return Fail("expected the name of a heredoc after \"<<\"");
+  while (Peek() == ' ' || Peek() == '\t' || Peek() == '\r') ++pos_;
+  if (!Eat("\n")) return Fail("expected a new line after the name of a heredoc");
+  const std::size_t content = pos_;
+  std::size_t line = content;
+  while (true) {
+    if (line >= text_.size()) {
+      Spend(line - content);
+      return Fail("heredoc \"" + std::string(marker) + "\" is not closed");
+    }
+    const std::size_t line_end = std::min(text_.find('\n', line), text_.size());
+    if (base::Trim(text_.substr(line, line_end - line)) == marker) break;
+    line = line_end + 1;
+  }
+  if (!Spend(line - content)) return false;
+  const std::size_t indent =
+      std::exchange(indent_, dedent ? CommonIndent(text_.substr(content, line - content)) : 0);
+  const bool parsed = Template(line, /*escapes=*/false, out);
+  indent_ = indent;
+  if (!parsed) return false;
+  pos_ = text_.find(marker, line) + marker.size();
+  return Finish(out, begin);
+}
+
+bool Parser::Template(std::size_t end, bool escapes, Expression& out) {
+  std::string stopped_at;
+  const std::size_t begin = pos_;
+  const int grouped = std::exchange(grouped_, 0);
+  const bool parsed = TemplateParts(end, escapes, out, stopped_at);
+  grouped_ = grouped;
+  if (!parsed) return false;
+  if (!stopped_at.empty()) return Fail("\"" + stopped_at + "\" without a directive to close");
+  if (out.children.empty()) {
+    out.kind = Kind::kString;
+  } else if (out.children.size() == 1 && out.children[0].kind == Kind::kString) {
+    Expression only = std::move(out.children[0]);
+    out = std::move(only);
+  }
+  out.begin = begin;
+  out.end = pos_ = end;
+  return true;
+}
+
+// Up to `end`, or behind a directive that closes one: then its word is in `stopped_at`.
+bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
+                           std::string& stopped_at) {
+  out.kind = Kind::kTemplate;
+  const std::size_t begin = pos_;
+  std::size_t literal_begin = pos_;
+  std::size_t literal_until = 0;
+  std::string literal;
+  // Behind "~}" of the directive that this is the body of.
+  bool trim_next = pos_ >= 2 && text_.substr(pos_ - 2, 2) == "~}";
+  bool line_start = !escapes && pos_ > 0 && text_[pos_ - 1] == '\n';
+  const auto flush = [&] {
+    if (trim_next) literal.erase(0, std::min(literal.find_first_not_of(" \t\r\n"), literal.size()));
+    trim_next = false;
+    if (literal.empty()) return true;
+    Expression part{.kind = Kind::kString, .text = std::exchange(literal, {})};
+    if (!Finish(part, literal_begin)) return false;
+    out.children.push_back(std::move(part));
+    return true;
+  };
+  while (pos_ < end && !failed_) {
+    if (line_start) {
+      for (std::size_t i = 0; i < indent_ && pos_ < end; ++i) {
+        if (text_[pos_] != ' ' && text_[pos_] != '\t') break;
+        ++pos_;
+      }
+      line_start = false;
+      continue;
+    }
+    const char c = text_[pos_];
+    if (c == '\\' && escapes) {
+      pos_ += Unescape(text_.substr(pos_, end - pos_), literal);
+      continue;
+    }
+    if ((c == '$' || c == '%') && pos_ + 1 < end) {
+      if (text_[pos_ + 1] == c && pos_ + 2 < end && text_[pos_ + 2] == '{') {
+        literal += c;
+        literal += '{';
+        pos_ += 3;
+        continue;
+      }
+      std::size_t close = 0;
+      if (text_[pos_ + 1] == '{' && pos_ >= literal_until) {
+        if (!InterpolationEnd(pos_ + 2, end, 0, close)) {
+          literal_until = std::min(text_.find('\n', pos_), end);
+        } else if (c == '$' || IsDirective(text_.substr(pos_ + 2, close - pos_ - 2))) {
+          const std::size_t part_begin = pos_;
+          if (Peek(2) == '~') literal.erase(literal.find_last_not_of(" \t\r\n") + 1);
+          const bool trims = text_[close - 1] == '~';
+          if (!flush()) return false;
+          Expression part;
+          const bool parsed =
+              c == '$' ? Interpolation(close, part) : Directive(end, escapes, part, stopped_at);
+          if (failed_) return false;
+          literal_begin = pos_;
+          if (!stopped_at.empty()) return Finish(out, begin);
+          if (parsed) {
+            out.children.push_back(std::move(part));
+            trim_next = c == '$' ? trims : text_[pos_ - 2] == '~';
+          } else {
+            literal = text_.substr(part_begin, pos_ - part_begin);
+          }
+          continue;
+        }
+      }
+    }
+    line_start = c == '\n';
+    literal += c;
+    ++pos_;
+  }
+  if (failed_ || !flush()) return false;
+  return Finish(out, begin);
+}
+
+// At "${", whose "}" is at `end`. False without a failure where the inside is no expression; pos_
+// is behind it in any case.
+bool Parser::Interpolation(std::size_t end, Expression& out) {
+  const std::string_view text = std::exchange(text_, text_.substr(0, end));
+  pos_ += 2;
+  Eat("~");
+  ++grouped_;
+  SkipSpace(/*lines=*/true);
+  bool parsed = Parse(out);
+  SkipSpace(/*lines=*/true);
+  Eat("~");
+  parsed = parsed && !failed_ && pos_ == end;
+  --grouped_;
+  text_ = text;
+  if (failed_ && reason_ != "syntax") return false;
+  failed_ = false;
+  pos_ = end + 1;
+  return parsed;
+}
+
+bool Parser::IsDirective(std::string_view inside) {
+  if (inside.starts_with('~')) inside.remove_prefix(1);
+  inside = base::Trim(inside);
+  if (inside.ends_with('~')) inside.remove_suffix(1);
+  const std::size_t word_end = inside.find_first_of(" \t\r\n(!\"");
+  const std::string_view word = inside.substr(0, word_end);
+  const bool more = word_end != inside.npos;
+  return (more && (word == "if" || word == "for")) || word == "else" || word == "endif" ||
+         word == "endfor";
+}
+
+// At "%{". Directives that are no expressions are failures: going back over them could be repeated.
+bool Parser::Directive(std::size_t end, bool escapes, Expression& out, std::string& stopped_at) {
+  const Level level(*this);
+  if (depth_ > kMaxDepth) return Fail("templates nested too deep", "too_deep");
+  const std::size_t begin = pos_;
+  pos_ += 2;
+  Eat("~");
+  SkipSpace(/*lines=*/true);
+  const std::string_view word = TakeWord();
+  if (word != "if" && word != "for") {
+    stopped_at = word;
+    return DirectiveClose();
+  }
+  const bool parsed =
+      word == "if" ? DirectiveIf(end, escapes, out) : DirectiveFor(end, escapes, out);
+  return parsed && Finish(out, begin);
+}
+
+bool Parser::DirectiveClose() {
+  SkipSpace(/*lines=*/true);
+  Eat("~");
+  return Eat("}") ? true : Fail("directive is not closed");
+}
+
+bool Parser::DirectiveIf(std::size_t end, bool escapes, Expression& node) {
+  node.kind = Kind::kTemplateIf;
+  node.children.resize(3);
+  SkipSpace(/*lines=*/true);
+  ++grouped_;
+  const bool parsed = Parse(node.children[0]);
+  --grouped_;
+  if (!parsed || !DirectiveClose()) return false;
+  std::string word;
+  if (!TemplateParts(end, escapes, node.children[1], word)) return false;
+  node.children[2].kind = Kind::kString;
+  if (word == "else") {
+    word.clear();
+    if (!TemplateParts(end, escapes, node.children[2], word)) return false;
+  }
+  return word == "endif" ? true : Fail("\"if\" of a template without \"endif\"");
+}
+
+bool Parser::DirectiveFor(std::size_t end, bool escapes, Expression& node) {
+  node.kind = Kind::kTemplateFor;
+  node.children.resize(2);
+  do {
+    SkipSpace(/*lines=*/true);
+    if (!IsWordStart(Peek()) || node.names.size() == 2)
+      return Fail("expected a name after \"for\"");
+    node.names.emplace_back(TakeWord());
+    SkipSpace(/*lines=*/true);
+  } while (Eat(","));
+  if (!AtWord("in")) return Fail("expected \"in\"");
+  TakeWord();
+  SkipSpace(/*lines=*/true);
+  ++grouped_;
+  const bool parsed = Parse(node.children[0]);
+  --grouped_;
+  if (!parsed || !DirectiveClose()) return false;
+  std::string word;
+  if (!TemplateParts(end, escapes, node.children[1], word)) return false;
+  return word == "endfor" ? true : Fail("\"for\" of a template without \"endfor\"");
+}
+
+}  // namespace expanse::workload::hcl
