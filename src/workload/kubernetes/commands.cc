@@ -1,0 +1,135 @@
+// Commands and literal environment of a container.
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "workload/kubernetes/pod_reader.h"
+
+namespace expanse::workload::kubernetes {
+namespace {
+
+bool IsName(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+  });
+}
+
+// $(NAME) as the kubelet replaces it; `$$(NAME)` stands for "$(NAME)".
+// https://kubernetes.io/docs/tasks/inject-data-application/define-command-argument-container/
+Word Expand(std::string_view text, const std::map<std::string, std::string>& environment) {
+  constexpr std::size_t kMaxWord = std::size_t{1} << 20;
+  Word word;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("$$")) {
+      word.text.push_back('$');
+      at += 2;
+      continue;
+    }
+    const std::size_t close = rest.starts_with("$(") ? rest.find(')') : std::string_view::npos;
+    const std::string_view name =
+        close == std::string_view::npos ? std::string_view() : rest.substr(2, close - 2);
+    if (!IsName(name)) {
+      word.text.push_back(text[at++]);
+      continue;
+    }
+    const auto known = environment.find(std::string(name));
+    if (known != environment.end() && word.text.size() < kMaxWord) {
+      word.text.append(known->second);
+    } else {
+      // Names that the container does not have stay as they are; others are in maps or secrets.
+      word.text.append(rest.substr(0, close + 1));
+      word.resolved = false;
+    }
+    at += close + 1;
+  }
+  return word;
+}
+
+class CommandReader {
+ public:
+  CommandReader(const Document& document, Part& part) : document_(document), part_(part) {}
+
+  void Environment(NodeId container) {
+    for (const Entry& entry : document_.Items(document_.Find(container, "env"))) {
+      const NodeId value = document_.Find(entry.value, "value");
+      const std::string_view name = document_.Text(document_.Find(entry.value, "name"));
+      if (name.empty() || !document_.Is(value, NodeKind::kScalar) ||
+          document_.At(value).templated || part_.environment.size() > kMaxVariables)
+        continue;
+      Word word = Expand(document_.Text(value), part_.environment);
+      if (word.resolved) part_.environment[std::string(name)] = std::move(word.text);
+    }
+  }
+
+  void Add(NodeId words) {
+    if (document_.Is(words, NodeKind::kScalar)) {
+      AddWord(words);
+      return;
+    }
+    for (const Entry& entry : document_.Items(words)) AddWord(entry.value);
+  }
+
+  void Source(NodeId source) {
+    if (document_.Is(source, NodeKind::kScalar)) AddWord(source);
+  }
+
+  void Finish() {
+    if (command_.words.empty()) return;
+    command_.place = document_.PlaceAt(begin_, end_);
+    part_.commands.push_back(std::move(command_));
+  }
+
+ private:
+  static constexpr std::size_t kMaxVariables = 4096;
+  static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+
+  void AddWord(NodeId id) {
+    if (!document_.Is(id, NodeKind::kScalar) || bytes_ > kMaxBytes) return;
+    const Node& node = document_.At(id);
+    if (command_.words.empty()) begin_ = node.begin;
+    begin_ = std::min(begin_, node.begin);
+    end_ = std::max(end_, node.end);
+    Word word = Expand(node.value, part_.environment);
+    word.resolved = word.resolved && !node.templated;
+    bytes_ += word.text.size() + sizeof(Word);
+    command_.words.push_back(std::move(word));
+  }
+
+  const Document& document_;
+  Part& part_;
+  Command command_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+void ReadCommands(const Document& document, NodeId container, Part& part) {
+  CommandReader reader(document, part);
+  reader.Environment(container);
+  reader.Add(document.Find(container, "command"));
+  reader.Add(document.Find(container, "args"));
+  reader.Source(document.Find(container, "source"));
+  reader.Finish();
+}
+
+void ReadEntrypoint(const Document& document, NodeId entrypoint, Part& part) {
+  if (!document.Is(entrypoint, NodeKind::kScalar)) return;
+  const Node& node = document.At(entrypoint);
+  Command command{.place = document.PlaceAt(node.begin, node.end)};
+  // What a shell would have to look at stays one word.
+  if (node.templated ||
+      node.value.find_first_of("'\"\\$`|&;<>()*?[]#~={}\n") != std::string::npos) {
+    command.words.push_back({.text = node.value, .resolved = false});
+  } else {
+    for (std::string_view word : base::SplitSpaces(node.value))
+      command.words.push_back({.text = std::string(word)});
+  }
+  if (!command.words.empty()) part.commands.push_back(std::move(command));
+}
+
+}  // namespace expanse::workload::kubernetes
