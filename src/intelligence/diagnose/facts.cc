@@ -217,7 +217,8 @@ const std::vector<std::string_view>& Facts::Names() {
                                                       "runtime_s",     "gpu_memory_ratio",
                                                       "gpu_requested", "gpu_utilisation_pct",
                                                       "idle_tail_s",   "memory_growth",
-                                                      "log_lines",     "has_source"};
+                                                      "log_lines",     "has_source",
+                                                      "masks_exit"};
   return names;
 }
 
