@@ -1,11 +1,13 @@
-// The dispatcher, with the parsers that are there: batch scripts. Other formats are told apart, so
-// that sources of a source file are collected as such, and refused by Parse.
 #include "workload/parse.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "workload/sbatch/sbatch.h"
+#include "workload/source/source.h"
 
 namespace expanse::workload {
 namespace {
@@ -16,28 +18,44 @@ std::unexpected<Refusal> Refuse(std::string reason, std::string message) {
 }
 
 bool EndsInOneOf(std::string_view path, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(),
-                     [&](std::string_view ending) { return path.ends_with(ending); });
+  return std::ranges::any_of(endings,
+                             [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
 // What the lines of a text begin with.
 struct Signs {
-  bool sbatch = false;
+  bool sbatch_head = false;   // #SBATCH before the first command
+  bool sbatch_later = false;  // or behind it, where sbatch reads none
+  bool here_document = false;
   bool api_version = false;
   bool kind = false;
   bool job_block = false;
   bool nomad_json = false;
 };
 
+bool IsNomadJob(std::string_view line) {
+  if (!line.starts_with("job")) return false;
+  line = base::Trim(line.substr(3));
+  return line.starts_with('"') && line.substr(1).contains('"');
+}
+
 Signs FindSigns(std::string_view text) {
   Signs signs;
-  for (std::string_view line : base::Split(text, '\n')) {
-    signs.sbatch |= line.starts_with("#SBATCH");
+  bool head = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
     const std::string_view words = base::Trim(line);
-    signs.api_version |= words.starts_with("apiVersion:") || words.starts_with("\"apiVersion\"");
-    signs.kind |= words.starts_with("kind:") || words.starts_with("\"kind\"");
-    signs.job_block |= words.starts_with("job \"");
-    signs.nomad_json |= words.starts_with("\"TaskGroups\"") || words.starts_with("\"Job\"");
+    const bool directive = line.starts_with("#SBATCH");
+    (head ? signs.sbatch_head : signs.sbatch_later) |= directive;
+    head = head && (words.empty() || words.starts_with('#'));
+    signs.here_document |= line.contains("<<");
+    signs.api_version |= words.starts_with("apiVersion:") || words.contains("\"apiVersion\"");
+    signs.kind |= words.starts_with("kind:") || words.contains("\"kind\"");
+    signs.job_block |= IsNomadJob(words);
+    signs.nomad_json |= words.contains("\"TaskGroups\"") || words.contains("\"Job\"") ||
+                        words.starts_with("\"job\"") || words.starts_with("{\"job\"");
   }
   return signs;
 }
@@ -46,13 +64,24 @@ Signs FindSigns(std::string_view text) {
 
 Parsed<Format> DetectFormat(std::string_view path, std::string_view text) {
   if (text.size() > kMaxText) return Refuse("too_large", "it is larger than 4 MiB");
-  if (text.find('\0') != std::string_view::npos) return Refuse("binary", "it is no text");
+  if (text.contains('\0')) return Refuse("binary", "it is a binary file");
+  const std::string name = base::ToLower(path);
   const Signs signs = FindSigns(text);
-  if (signs.sbatch || EndsInOneOf(path, {".sbatch", ".slurm"})) return Format::kSbatch;
+  // A script may carry directives in any language whose comments begin with "#"; one that writes
+  // another script has them in a here-document.
+  if (signs.sbatch_head || EndsInOneOf(name, {".sbatch", ".slurm", ".sbatch.sh", ".slurm.sh"}) ||
+      (signs.sbatch_later && text.starts_with("#!") && !signs.here_document)) {
+    return Format::kSbatch;
+  }
+  const bool json = base::Trim(text).starts_with('{');
+  const bool markup = EndsInOneOf(name, {".yaml", ".yml", ".json", ".nomad", ".hcl"});
+  // A program that makes manifests is a program: what its name or "#!" says comes first.
+  if (!markup && !SourceLanguage(path, text).empty()) return Format::kSource;
+  if (json && signs.nomad_json && !signs.api_version) return Format::kNomad;
   if (signs.api_version && signs.kind) return Format::kKubernetes;
-  if (signs.job_block || signs.nomad_json || EndsInOneOf(path, {".nomad"})) return Format::kNomad;
-  if (text.starts_with("#!") || EndsInOneOf(path, {".py", ".sh", ".R", ".r", ".jl", ".pl"}))
-    return Format::kSource;
+  if (signs.job_block || EndsInOneOf(name, {".nomad", ".hcl"})) return Format::kNomad;
+  // Refused with a better reason by the parser than there is here.
+  if (markup) return Format::kKubernetes;
   return Refuse("unknown_format",
                 "it is neither a batch script, a Kubernetes manifest, a Nomad jobspec nor a source "
                 "file of a known language");
@@ -61,16 +90,32 @@ Parsed<Format> DetectFormat(std::string_view path, std::string_view text) {
 Parsed<Submission> Parse(std::string_view path, std::string_view text, const ParseOptions&) {
   const auto format = DetectFormat(path, text);
   if (!format) return std::unexpected(format.error());
-  if (*format == Format::kSbatch) return ParseSbatch(text);
-  return Refuse("unsupported", "this version reads batch scripts only");
+  switch (*format) {
+    case Format::kSbatch:
+      return ParseSbatch(text);
+    case Format::kKubernetes:
+    case Format::kNomad:
+      return Refuse("unsupported", "this version reads batch scripts and sources only");
+    case Format::kSource:
+      return ParseSource(path, text);
+  }
+  return Refuse("unknown_format", "it has no known format");
 }
 
 base::Result<std::vector<Edit>> PlanEdits(std::string_view, std::string_view text,
                                           const Submission& submission,
                                           const std::vector<Wanted>& wanted, const ParseOptions&) {
-  if (submission.format == Format::kSbatch) return PlanSbatchEdits(text, submission, wanted);
-  return base::Fail(base::Code::kUnimplemented, "patch.unsupported",
-                    "this version patches batch scripts only");
+  switch (submission.format) {
+    case Format::kSbatch:
+      return PlanSbatchEdits(text, submission, wanted);
+    case Format::kKubernetes:
+    case Format::kNomad:
+    case Format::kSource:
+      break;
+  }
+  if (wanted.empty()) return std::vector<Edit>();
+  return base::Fail(base::Code::kFailedPrecondition, "patch.no_place",
+                    "a source file asks for no resources: there is nothing to change in it");
 }
 
 }  // namespace expanse::workload
