@@ -187,6 +187,7 @@ void PutCited(const analyse::Cited& in, v1::CitedExecution* out) {
     out->set_source_type(static_cast<common::v1::SourceType>(*type));
   out->set_compute_id(Text(in.compute_id));
   out->set_similarity(Hundredths(in.similarity));
+  out->set_ending(std::string(predict::Name(in.ending)));
   out->set_summary(Text(in.summary));
 }
 

@@ -16,6 +16,26 @@ std::string_view Name(Resource resource) {
   return "";
 }
 
+std::string_view Name(Ending ending) {
+  switch (ending) {
+    case Ending::kSuccess:
+      return "success";
+    case Ending::kFailure:
+      return "failure";
+    case Ending::kOutOfMemory:
+      return "out_of_memory";
+    case Ending::kTimeout:
+      return "timeout";
+    case Ending::kCancelled:
+      return "cancelled";
+    case Ending::kInfrastructure:
+      return "infrastructure";
+    case Ending::kUnknown:
+      return "unknown";
+  }
+  return "";
+}
+
 std::string_view Name(Basis basis) {
   switch (basis) {
     case Basis::kNone:

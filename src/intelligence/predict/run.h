@@ -23,6 +23,8 @@ enum class Ending : std::uint8_t {
   kInfrastructure,  // node failure, preemption: the same
   kUnknown,
 };
+// "success", "failure", "out_of_memory", "timeout", "cancelled", "infrastructure", "unknown".
+std::string_view Name(Ending ending);
 
 struct Amounts {
   std::optional<double> cpu_cores;
