@@ -54,6 +54,8 @@ Parsed<std::optional<Piece>> NextWord(Line& line) {
     if (!escaped && quote == 0 && i >= template_end) template_end = SkipTemplate(line.text, i);
     if (i < template_end) {
       // taken as it is
+    } else if (quote == 0 && base::IsSpace(c)) {
+      break;  // a backslash does not join words
     } else if (escaped) {
       escaped = false;
     } else if (c == '\\') {
@@ -67,7 +69,7 @@ Parsed<std::optional<Piece>> NextWord(Line& line) {
     } else if (c == '"' || c == '\'') {
       quote = c;
       continue;
-    } else if (c == '#' || base::IsSpace(c)) {
+    } else if (c == '#') {
       break;
     }
     word.text.push_back(c);
@@ -85,7 +87,12 @@ Parsed<std::optional<Piece>> NextWord(Line& line) {
   return word;
 }
 
-bool IsComponentMark(std::string_view word) { return word == "hetjob" || word == "packjob"; }
+// True where the next word is "hetjob" or "packjob", as such: quoted it is a word like others.
+bool AtComponentMark(const Line& line) {
+  const std::string_view rest = base::Trim(line.text.substr(line.next));
+  const std::string_view word = rest.substr(0, rest.find_first_of(" \t\v\f\r#"));
+  return word == "hetjob" || word == "packjob";
+}
 
 // "# SBATCH --mem=1G", "#sbatch -n 2", "  #SBATCH -n 2": meant as directives, and comments to
 // sbatch.
@@ -179,20 +186,36 @@ class Reader {
   }
 
   Parsed<bool> ReadWords(Line& line, std::size_t next) {
-    for (;;) {
+    if (AtComponentMark(line)) {
+      if (line.text.contains("packjob"))
+        Add(line.number, "old_directive", "packjob is the old word for hetjob");
+      directives_.components.emplace_back();
+      IgnoreRest(line);
+    }
+    while (!AtComponentMark(line)) {
       auto word = NextWord(line);
       if (!word) return std::unexpected(word.error());
       if (!word->has_value()) break;
-      if (IsComponentMark((*word)->text)) {
-        if ((*word)->text == "packjob")
-          Add(line.number, "old_directive", "packjob is the old word for hetjob");
-        directives_.components.emplace_back();
-      } else {
-        directives_.components.back().words.push_back(*std::move(*word));
-      }
+      directives_.components.back().words.push_back(*std::move(*word));
     }
+    IgnoreRest(line);
     directives_.components.back().insert_at = next;
     return true;
+  }
+
+  // sbatch reads nothing behind the mark of a component, and only a line that begins with it
+  // begins a component.
+  void IgnoreRest(Line& line) {
+    if (!AtComponentMark(line)) return;
+    std::string_view rest = base::Trim(line.text.substr(line.next));
+    rest.remove_prefix(std::min(rest.find_first_of(" \t"), rest.size()));
+    rest = base::Trim(rest);
+    const bool begins = base::Trim(line.text.substr(0, line.next)).size() <= kMagic.size();
+    if ((!rest.empty() && rest.front() != '#') || !begins)
+      Add(line.number, "ignored_behind_mark",
+          "sbatch ignores what stands on the line behind hetjob or packjob, and the word itself "
+          "where it does not begin the line");
+    line.next = line.text.size();
   }
 
   Parsed<bool> ReadForeign(Line& line, std::string_view scheduler) {

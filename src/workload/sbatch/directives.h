@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +26,7 @@ struct Piece {
 
 struct Component {
   std::vector<Piece> words;
-  // Behind its last line: where one more directive can be written. Absent for one that begins and
-  // ends within a line.
-  std::optional<std::size_t> insert_at;
+  std::size_t insert_at = 0;  // behind its last line: where one more directive can be written
 };
 
 struct ForeignLine {           // "#PBS -l walltime=1:00:00": sbatch understands some of these

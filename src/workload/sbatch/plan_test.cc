@@ -97,9 +97,6 @@ TEST(SbatchPlan, ChangesOneComponentOfAHetJob) {
   EXPECT_EQ(Edited("#!/bin/sh\n#SBATCH -c 4\n#SBATCH hetjob\n#SBATCH -c 2\n", {Memory(2)}),
             "#!/bin/sh\n#SBATCH -c 4\n#SBATCH --mem-per-cpu=512M\n#SBATCH hetjob\n"
             "#SBATCH -c 2\n");
-  EXPECT_EQ(Edited("#!/bin/sh\n#SBATCH -c 4\n#SBATCH hetjob -n 1 hetjob -n 3\n",
-                   {{1, Quantity::kMemory, 2 * kGiB}}),
-            "patch.no_place");
 }
 
 TEST(SbatchPlan, EditsForeignLines) {

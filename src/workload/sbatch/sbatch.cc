@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "workload/sbatch/arguments.h"
 #include "workload/sbatch/foreign.h"
 #include "workload/sbatch/script.h"
+#include "workload/source/command_files.h"
+#include "workload/source/launchers.h"
+#include "workload/source/shell_commands.h"
 
 namespace expanse::workload {
 namespace {
@@ -70,8 +75,7 @@ Parsed<std::vector<std::vector<Given>>> ReadOptions(const Directives& directives
 
 void AddInsertions(const Component& component, const Directives& directives, std::string_view text,
                    std::string_view separator, const Asked& asked, Part& part) {
-  if (!component.insert_at) return;
-  const std::size_t at = *component.insert_at;
+  const std::size_t at = component.insert_at;
   // A last line without newline gets one in front of what is inserted.
   const bool open = at == text.size() && text.back() != '\n';
   const auto add = [&](Quantity quantity, std::string_view option, std::string_view prefix = "") {
@@ -98,6 +102,66 @@ void AddInsertions(const Component& component, const Directives& directives, std
     add(Quantity::kGpu, "gres", "gpu:");
   else
     add(Quantity::kGpu, "gpus");
+}
+
+// "#!/usr/bin/env -S bash -l" runs "bash".
+std::string_view Interpreter(std::string_view text) {
+  const std::string_view line = text.substr(2, std::min(text.find('\n'), text.size()) - 2);
+  for (const std::string_view word : base::SplitSpaces(line)) {
+    const std::string_view name = source::BaseName(word);
+    if (name != "env" && !name.starts_with('-') && !name.contains('=')) return name;
+  }
+  return {};
+}
+
+// What Slurm sets for the script, as far as its options tell.
+std::map<std::string, std::string> SlurmVariables(const Part& part, const Asked& asked) {
+  std::map<std::string, std::string> variables = part.environment;
+  const auto set = [&](const char* name, const auto& value) {
+    if (value) variables[name] = std::to_string(*value);
+  };
+  if (!part.workload.empty()) variables["SLURM_JOB_NAME"] = part.workload;
+  set("SLURM_CPUS_PER_TASK", asked.cpus_per_task.value);
+  set("SLURM_NTASKS_PER_NODE", asked.tasks_per_node.value);
+  if (asked.tasks.given || asked.tasks_per_node.given) {
+    set("SLURM_NTASKS", part.request.tasks);
+    set("SLURM_NPROCS", part.request.tasks);
+  }
+  if (asked.nodes_min.given && asked.nodes_min.value == asked.nodes_max.value) {
+    set("SLURM_NNODES", part.request.nodes);
+    set("SLURM_JOB_NUM_NODES", part.request.nodes);
+  }
+  return variables;
+}
+
+// "module load gcc/12 cuda": what is loaded, by blanks.
+std::string LoadedModules(const std::vector<Command>& commands) {
+  std::string modules;
+  for (const Command& command : commands) {
+    const auto& words = command.words;
+    if (words.size() < 2) continue;
+    const bool module =
+        words[0].text == "module" && (words[1].text == "load" || words[1].text == "add");
+    const bool ml = words[0].text == "ml" && words[1].text != "load";
+    if (!module && !ml && words[0].text != "ml") continue;
+    for (std::size_t i = ml ? 1 : 2; i < words.size(); ++i)
+      if (!words[i].text.starts_with('-')) modules += (modules.empty() ? "" : " ") + words[i].text;
+  }
+  return modules;
+}
+
+// Commands belong to the component whose batch script it is: the first.
+void ReadBody(std::string_view text, std::size_t body, const Asked& asked, Submission& submission) {
+  if (!source::IsShell(Interpreter(text))) return;
+  Part& part = submission.parts.front();
+  source::ShellScript script =
+      source::ReadShellScript(text, {.begin = body, .variables = SlurmVariables(part, asked)});
+  part.commands = std::move(script.commands);
+  part.environment.merge(script.environment);
+  if (std::string modules = LoadedModules(part.commands); !modules.empty())
+    part.annotations.emplace("modules", std::move(modules));
+  for (std::string& file : source::FilesOfCommands(part.commands))
+    submission.files.push_back(std::move(file));
 }
 
 }  // namespace
@@ -136,6 +200,7 @@ Parsed<Script> ReadScript(std::string_view text) {
     submission.parts.push_back(std::move(part));
     script.asked.push_back(reading->asked);
   }
+  ReadBody(text, script.body, script.asked.front(), submission);
   return script;
 }
 

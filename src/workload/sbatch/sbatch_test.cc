@@ -142,6 +142,49 @@ TEST(Sbatch, ComponentsOfAHetJobKeepSomeOptions) {
   EXPECT_EQ(script.parts[1].workload, "foo");
 }
 
+TEST(Sbatch, ComponentsBeginWithALine) {
+  const auto parts = [](std::string_view lines) {
+    std::string all;
+    for (const Part& part : MustParse(Script(lines)).parts)
+      all += std::to_string(part.request.tasks.value_or(0)) + " ";
+    return all;
+  };
+  EXPECT_EQ(parts("#SBATCH -n 2\n#SBATCH hetjob -n 5\n"), "2 1 ");
+  EXPECT_EQ(parts("#SBATCH -n 2 hetjob -n 5\n#SBATCH  hetjob # x\n#SBATCH -n 3\n"), "2 3 ");
+  EXPECT_EQ(parts("#SBATCHhetjob\n#SBATCH -n 3\n#SBATCH --comment=hetjob\n"), "1 3 ");
+}
+
+TEST(Sbatch, ReadsTheCommandsBehindTheDirectives) {
+  const std::string text =
+      "#!/usr/bin/env -S bash -l\n"
+      "#SBATCH -n 4 -c 2 --export=ALL,MODE=fast --comment=team=tides;run=7 --input=in.txt\n"
+      "module load gcc/12 cuda\n"
+      "export OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK\n"
+      "srun -n $SLURM_NTASKS python train.py --mode $MODE --id $SLURM_JOB_ID\n"
+      "cat > inner.sh <<EOF\n#SBATCH -n 9\npython other.py\nEOF\n";
+  const Submission script = MustParse(text);
+  const Part& part = script.parts[0];
+  ASSERT_GE(part.commands.size(), 2U);
+  const Command& train = part.commands[1];
+  EXPECT_EQ(train.place.line, 5U);
+  EXPECT_EQ(train.launcher, std::vector<std::string>{"srun -n 4"});
+  ASSERT_EQ(train.words.size(), 6U);
+  EXPECT_EQ(train.words[3].text, "fast");
+  EXPECT_FALSE(train.words[5].resolved);
+  EXPECT_EQ(part.environment.at("OMP_NUM_THREADS"), "2");
+  EXPECT_EQ(part.environment.at("MODE"), "fast");
+  EXPECT_EQ(part.annotations.at("modules"), "gcc/12 cuda");
+  EXPECT_EQ(part.annotations.at("team"), "tides");
+  EXPECT_EQ(part.annotations.at("run"), "7");
+  EXPECT_EQ(script.files, (std::vector<std::string>{"in.txt", "train.py"}));
+}
+
+TEST(Sbatch, OtherLanguagesHaveNoCommands) {
+  const Submission script = MustParse("#!/usr/bin/env python3\n#SBATCH -n 2\nimport os\n");
+  EXPECT_EQ(script.parts[0].request.tasks, 2U);
+  EXPECT_TRUE(script.parts[0].commands.empty());
+}
+
 TEST(Sbatch, WhatATemplateFillsInIsUnresolved) {
   const Submission script =
       MustParse(Script("#SBATCH --mem={{ mem }} -t $HOURS:00:00 -c <cores>\n#SBATCH -n 2\n"));
