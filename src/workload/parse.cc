@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "workload/kubernetes/kubernetes.h"
+#include "workload/nomad/nomad.h"
 #include "workload/sbatch/sbatch.h"
 #include "workload/source/source.h"
 
@@ -87,15 +89,17 @@ Parsed<Format> DetectFormat(std::string_view path, std::string_view text) {
                 "file of a known language");
 }
 
-Parsed<Submission> Parse(std::string_view path, std::string_view text, const ParseOptions&) {
+Parsed<Submission> Parse(std::string_view path, std::string_view text,
+                         const ParseOptions& options) {
   const auto format = DetectFormat(path, text);
   if (!format) return std::unexpected(format.error());
   switch (*format) {
     case Format::kSbatch:
       return ParseSbatch(text);
     case Format::kKubernetes:
+      return ParseKubernetes(text);
     case Format::kNomad:
-      return Refuse("unsupported", "this version reads batch scripts and sources only");
+      return ParseNomad(text, options);
     case Format::kSource:
       return ParseSource(path, text);
   }
@@ -104,12 +108,15 @@ Parsed<Submission> Parse(std::string_view path, std::string_view text, const Par
 
 base::Result<std::vector<Edit>> PlanEdits(std::string_view, std::string_view text,
                                           const Submission& submission,
-                                          const std::vector<Wanted>& wanted, const ParseOptions&) {
+                                          const std::vector<Wanted>& wanted,
+                                          const ParseOptions& options) {
   switch (submission.format) {
     case Format::kSbatch:
       return PlanSbatchEdits(text, submission, wanted);
     case Format::kKubernetes:
+      return PlanKubernetesEdits(text, submission, wanted);
     case Format::kNomad:
+      return PlanNomadEdits(text, submission, wanted, options);
     case Format::kSource:
       break;
   }
