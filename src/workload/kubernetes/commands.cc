@@ -1,11 +1,12 @@
 // Commands and literal environment of a container.
 #include <algorithm>
-#include <array>
-#include <optional>
+#include <iterator>
 #include <utility>
+#include <vector>
 
-#include "base/text.h"
 #include "workload/kubernetes/pod_reader.h"
+#include "workload/source/launchers.h"
+#include "workload/source/shell_commands.h"
 
 namespace expanse::workload::kubernetes {
 namespace {
@@ -72,14 +73,20 @@ class CommandReader {
     for (const Entry& entry : document_.Items(words)) AddWord(entry.value);
   }
 
-  void Source(NodeId source) {
-    if (document_.Is(source, NodeKind::kScalar)) AddWord(source);
+  // Argo writes it to a file for the command, which shells and Python take as "-c" too.
+  void Source(NodeId script) {
+    if (!document_.Is(script, NodeKind::kScalar)) return;
+    if (!words_.empty() && (source::IsShell(source::BaseName(words_.back().text)) ||
+                            source::IsPython(source::BaseName(words_.back().text))))
+      words_.push_back({.text = "-c"});
+    AddWord(script);
   }
 
   void Finish() {
-    if (command_.words.empty()) return;
-    command_.place = document_.PlaceAt(begin_, end_);
-    part_.commands.push_back(std::move(command_));
+    if (words_.empty()) return;
+    std::vector<Command> commands = source::CommandsOfArguments(
+        std::move(words_), document_.PlaceAt(begin_, end_), part_.environment);
+    std::move(commands.begin(), commands.end(), std::back_inserter(part_.commands));
   }
 
  private:
@@ -89,18 +96,18 @@ class CommandReader {
   void AddWord(NodeId id) {
     if (!document_.Is(id, NodeKind::kScalar) || bytes_ > kMaxBytes) return;
     const Node& node = document_.At(id);
-    if (command_.words.empty()) begin_ = node.begin;
+    if (words_.empty()) begin_ = node.begin;
     begin_ = std::min(begin_, node.begin);
     end_ = std::max(end_, node.end);
     Word word = Expand(node.value, part_.environment);
     word.resolved = word.resolved && !node.templated;
     bytes_ += word.text.size() + sizeof(Word);
-    command_.words.push_back(std::move(word));
+    words_.push_back(std::move(word));
   }
 
   const Document& document_;
   Part& part_;
-  Command command_;
+  std::vector<Word> words_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::size_t bytes_ = 0;
@@ -120,16 +127,12 @@ void ReadCommands(const Document& document, NodeId container, Part& part) {
 void ReadEntrypoint(const Document& document, NodeId entrypoint, Part& part) {
   if (!document.Is(entrypoint, NodeKind::kScalar)) return;
   const Node& node = document.At(entrypoint);
-  Command command{.place = document.PlaceAt(node.begin, node.end)};
-  // What a shell would have to look at stays one word.
-  if (node.templated ||
-      node.value.find_first_of("'\"\\$`|&;<>()*?[]#~={}\n") != std::string::npos) {
-    command.words.push_back({.text = node.value, .resolved = false});
-  } else {
-    for (std::string_view word : base::SplitSpaces(node.value))
-      command.words.push_back({.text = std::string(word)});
+  source::ShellScript script = source::ReadShellScript(node.value, {.variables = part.environment});
+  for (Command& command : script.commands) {
+    command.place = document.PlaceAt(node.begin, node.end);
+    for (Word& word : command.words) word.resolved = word.resolved && !node.templated;
+    part.commands.push_back(std::move(command));
   }
-  if (!command.words.empty()) part.commands.push_back(std::move(command));
 }
 
 }  // namespace expanse::workload::kubernetes

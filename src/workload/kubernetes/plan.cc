@@ -271,6 +271,15 @@ Status Verify(const Submission& before, const Reading& after, const std::vector<
   if (parts.size() != before.parts.size() ||
       !std::equal(parts.begin(), parts.end(), before.parts.begin(), SamePart))
     return fail("the edited text would describe other containers");
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (Quantity quantity : {Quantity::kCpu, Quantity::kMemory, Quantity::kGpu}) {
+      const bool meant = std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& each) {
+        return each.part == part && each.quantity == quantity;
+      });
+      if (!meant && Asked(parts[part], quantity) != Asked(before.parts[part], quantity))
+        return fail(fmt::format("{} of {} would change too", Name(quantity), parts[part].name));
+    }
+  }
   for (const Wanted& each : wanted) {
     if (!Reached(parts[each.part], each))
       return fail(fmt::format("{} of {} would not be what is wanted", Name(each.quantity),

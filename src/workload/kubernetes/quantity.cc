@@ -115,21 +115,17 @@ std::optional<double> ParseQuantity(std::string_view text) {
 
 std::string FormatQuantity(double amount, std::string_view like) {
   const Parts parts = Split(like);
-  if (parts.suffix.empty()) {
-    // Cores are written in fractions; bytes have none, so this does not touch them.
-    return amount >= 1000 ? fmt::format("{:.0f}", Ceil(amount))
-                          : Digits(Ceil(amount * 1000) / 1000);
-  }
   const bool fractions = parts.number.find('.') != std::string_view::npos;
   for (const Suffix& known : kBinary) {
     if (known.name == parts.suffix) return InFamily(amount, parts.suffix, kBinary, fractions);
   }
   for (const Suffix& known : kDecimal) {
     // Thousandths of a byte are a slip of the pen, not a unit to keep.
-    if (known.name == parts.suffix && !(known.factor < 1 && amount >= 1e6))
+    if (known.name == parts.suffix && known.factor != 1 && !(known.factor < 1 && amount >= 1e6))
       return InFamily(amount, parts.suffix, kDecimal, fractions);
   }
-  return fmt::format("{:.0f}", Ceil(amount));
+  // No suffix, or an exponent. Cores are written in fractions; bytes have none.
+  return amount >= 1000 ? fmt::format("{:.0f}", Ceil(amount)) : Digits(Ceil(amount * 1000) / 1000);
 }
 
 }  // namespace expanse::workload::kubernetes
