@@ -169,6 +169,14 @@ Value Sort(const Arguments& a) {
   return Value::MakeList(std::move(out));
 }
 
+// Sets of text come in its order.
+Value ToSet(const Arguments& a) {
+  const Value once = Distinct(a);
+  const bool texts = std::ranges::all_of(
+      once.list(), [](const Value& item) { return item.type() == Value::Type::kString; });
+  return once.known() && texts ? Sort({once}) : once;
+}
+
 Value ZipMap(const Arguments& a) {
   if (!IsList(a[0]) || !IsList(a[1]) || a[0].list().size() != a[1].list().size()) {
     return Wrong("two lists of one length are expected");
@@ -235,7 +243,7 @@ constexpr Entry kEntries[] = {
     {"sort", 1, 1, Sort},
     {"tolist", 1, 1, [](const Arguments& a) { return a[0]; }, true},
     {"tomap", 1, 1, [](const Arguments& a) { return a[0]; }, true},
-    {"toset", 1, 1, Distinct},
+    {"toset", 1, 1, ToSet},
     {"values", 1, 1, Values, true},
     {"zipmap", 2, 2, ZipMap, true},
 };

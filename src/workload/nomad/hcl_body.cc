@@ -8,7 +8,7 @@
 namespace expanse::workload::hcl {
 namespace {
 
-constexpr std::size_t kMaxForeign = 1024;  // bytes of a template of another language
+constexpr std::size_t kMaxForeign = 256;  // bytes of a template of another language
 
 // The end of a template of another language that begins at `from` and ends on the same line, or 0.
 std::size_t ForeignEnd(std::string_view text, std::size_t from, bool in_string) {
@@ -96,7 +96,8 @@ bool Parser::CountNode() {
 
 bool Parser::Spend(std::size_t bytes) {
   scanned_ += bytes;
-  if (scanned_ > kMaxText * 16) return Fail("templates nested beyond what is read", "too_large");
+  if (scanned_ > text_size_ * 32 + (1 << 20))
+    return Fail("templates nested beyond what is read", "too_large");
   return true;
 }
 

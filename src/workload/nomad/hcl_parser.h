@@ -12,7 +12,7 @@ namespace expanse::workload::hcl {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit Parser(std::string_view text) : text_(text), text_size_(text.size()) {}
 
   // hcl_body.cc
   bool File(Body& body);
@@ -82,7 +82,8 @@ class Parser {
     Parser& parser;
   };
 
-  std::string_view text_;
+  std::string_view text_;  // shorter while the inside of an interpolation is read
+  std::size_t text_size_;
   std::size_t pos_ = 0;
   int depth_ = 0;
   int grouped_ = 0;         // inside () [] or ${}: new lines are spaces

@@ -12,6 +12,9 @@
 namespace expanse::workload::hcl {
 namespace {
 
+constexpr std::size_t kLookCost = 16;      // of one look ahead, in bytes
+constexpr std::size_t kForeignCost = 256;  // of one for a template of another language
+
 // The escape that begins at text[0] == '\\': appended, and how many bytes it took. One that HCL
 // does not know stays as written.
 std::size_t Unescape(std::string_view text, std::string& out) {
@@ -115,41 +118,45 @@ bool Parser::InterpolationEnd(std::size_t from, std::size_t limit, int nesting, 
       ++braces;
     } else if (c == '}' && braces-- == 0) {
       end = at;
-      return Spend(at - from);
+      return Spend(at - from + kLookCost);
     }
     ++at;
   }
-  Spend(at - from);
+  Spend(at - from + kLookCost);
   return false;
 }
 
 // The quote that ends a string whose inside begins at `from`.
 bool Parser::QuotedEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end) {
   std::size_t at = from;
-  std::size_t literal_until = 0;  // no "${" is looked at before: one was not closed
+  bool literal = false;  // a "${" was not closed: the others are not looked at
   while (at < limit && text_[at] != '\n' && !failed_) {
     const char c = text_[at];
     if (c == '"') {
       end = at;
-      return Spend(at - from);
+      return Spend(at - from + kLookCost);
     }
     if (c == '\\') {
       at += 2;
       continue;
     }
-    if ((c == '$' || c == '%') && at + 1 < limit && text_[at + 1] == '{' && at >= literal_until) {
+    if ((c == '$' || c == '%') && at + 1 < limit && text_[at + 1] == '{' && !literal) {
       const bool escaped = at > from && text_[at - 1] == c;
       std::size_t close = 0;
       if (!escaped && InterpolationEnd(at + 2, limit, nesting, close)) {
         at = close + 1;
         continue;
       }
-      if (!escaped) literal_until = std::min(text_.find('\n', at), limit);
+      if (!escaped) literal = true;
     }
-    const std::size_t foreign = FindForeignEnd(text_.substr(0, limit), at, /*in_string=*/true);
+    const bool opens = (c == '[' || c == '{' || c == '<') && at + 1 < limit &&
+                       (text_[at + 1] == c || text_[at + 1] == '%');
+    if (opens && !Spend(kForeignCost)) return false;
+    const std::size_t foreign =
+        opens ? FindForeignEnd(text_.substr(0, limit), at, /*in_string=*/true) : 0;
     at = foreign != 0 ? foreign : at + 1;
   }
-  Spend(at - from);
+  Spend(at - from + kLookCost);
   return false;
 }
 
@@ -217,7 +224,7 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
   out.kind = Kind::kTemplate;
   const std::size_t begin = pos_;
   std::size_t literal_begin = pos_;
-  std::size_t literal_until = 0;
+  bool open_line = false;  // a "${" of this line was not closed
   std::string literal;
   // Behind "~}" of the directive that this is the body of.
   bool trim_next = pos_ >= 2 && text_.substr(pos_ - 2, 2) == "~}";
@@ -253,9 +260,9 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
         continue;
       }
       std::size_t close = 0;
-      if (text_[pos_ + 1] == '{' && pos_ >= literal_until) {
+      if (text_[pos_ + 1] == '{' && !open_line) {
         if (!InterpolationEnd(pos_ + 2, end, 0, close)) {
-          literal_until = std::min(text_.find('\n', pos_), end);
+          open_line = true;
         } else if (c == '$' || IsDirective(text_.substr(pos_ + 2, close - pos_ - 2))) {
           const std::size_t part_begin = pos_;
           if (Peek(2) == '~') literal.erase(literal.find_last_not_of(" \t\r\n") + 1);
@@ -278,6 +285,7 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
       }
     }
     line_start = c == '\n';
+    if (line_start) open_line = false;
     literal += c;
     ++pos_;
   }
