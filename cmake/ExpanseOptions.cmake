@@ -35,6 +35,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these inside libstdc++ and Beast at -O2 where no such path exists.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # libstdc++ 12 deprecates, in C++23, what its own std::stable_sort calls.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+endif()
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 
 if(EXPANSE_SANITIZE)
