@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -147,11 +148,11 @@ Fields OptimisationRows(const v1::AnalyseResult& result) {
           {"artefact", right_size.artifact_id()}};
 }
 
-// Runs that ended the same way.
+// Runs that ended the same way, by their kind, each kind in the order of the answer.
 struct RunGroup {
   std::string_view ending;
   std::string_view row;
-  std::vector<const v1::CitedExecution*> runs = {};
+  std::multimap<common::v1::SourceType, const v1::CitedExecution*> runs = {};
 };
 
 std::string SourceLabel(common::v1::SourceType type, bool one) {
@@ -164,25 +165,27 @@ std::string SourceLabel(common::v1::SourceType type, bool one) {
 }
 
 std::string ShowSimilarity(const RunGroup& group) {
-  const auto less = [](const auto* a, const auto* b) { return a->similarity() < b->similarity(); };
+  const auto less = [](const auto& a, const auto& b) {
+    return a.second->similarity() < b.second->similarity();
+  };
   const auto [least, most] = std::minmax_element(group.runs.begin(), group.runs.end(), less);
-  const std::string low = fmt::format("{:.2f}", (*least)->similarity());
-  const std::string high = fmt::format("{:.2f}", (*most)->similarity());
+  const std::string low = fmt::format("{:.2f}", least->second->similarity());
+  const std::string high = fmt::format("{:.2f}", most->second->similarity());
   return low == high ? low : low + " to " + high;
 }
 
-// "4 (SLURM jobs 4401, 4402, 4403, 4404; similarity 0.98)". Runs of one kind stand together.
+// "4 (SLURM jobs 4401, 4402, 4403, 4404; similarity 0.98)"
 std::string ShowGroup(const RunGroup& group, std::size_t count, std::size_t most_runs) {
   if (group.runs.empty()) return std::to_string(count);
-  const std::size_t shown =
-      most_runs == 0 ? group.runs.size() : std::min(most_runs, group.runs.size());
+  const std::size_t most = most_runs == 0 ? group.runs.size() : most_runs;
   std::string text = fmt::format("{} (", count);
-  for (std::size_t i = 0; i < shown;) {
-    const auto type = group.runs[i]->source_type();
+  std::size_t shown = 0;
+  for (auto run = group.runs.begin(); run != group.runs.end() && shown < most;) {
+    const auto type = run->first;
     std::vector<std::string> ids;
-    for (; i < shown && group.runs[i]->source_type() == type; ++i) {
-      const v1::CitedExecution& run = *group.runs[i];
-      ids.push_back(run.native_id().empty() ? run.execution_id() : run.native_id());
+    for (; run != group.runs.end() && run->first == type && shown < most; ++run, ++shown) {
+      const v1::CitedExecution& cited = *run->second;
+      ids.push_back(cited.native_id().empty() ? cited.execution_id() : cited.native_id());
     }
     text += fmt::format("{} {}; ", SourceLabel(type, ids.size() == 1), fmt::join(ids, ", "));
   }
@@ -200,15 +203,12 @@ Fields EvidenceRows(const v1::AnalyseResult& result, std::size_t most_runs) {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const RunGroup& g) { return g.ending == run.ending(); });
     if (group == groups.end()) group = groups.end() - 1;
-    group->runs.push_back(&run);
+    group->runs.emplace(run.source_type(), &run);
   }
   Fields rows;
   for (RunGroup& group : groups) {
     const bool successes = &group == groups.data();
     if (group.runs.empty() && !successes) continue;
-    std::stable_sort(group.runs.begin(), group.runs.end(), [](const auto* a, const auto* b) {
-      return a->source_type() < b->source_type();
-    });
     std::size_t count = group.runs.size();
     // The server may name fewer than it counted.
     if (successes)

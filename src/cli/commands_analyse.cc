@@ -241,11 +241,7 @@ CommandResult AnalyseOne(App& app, Planes& planes, const Arguments& arguments,
                          const v1::AnalyseRequest& request, const std::string& path) {
   auto response = Ask(app, planes, request, path);
   if (!response) return std::unexpected(std::move(response).error().With("analyse"));
-  if (arguments.Flag("json")) {
-    EXPANSE_ASSIGN_OR_RETURN(const std::string json, ToJson(*response));
-    app.terminal.Out(json);
-    return 0;
-  }
+  if (arguments.Flag("json")) return PrintJson(app, *response);
   const bool on_terminal = app.terminal.OutIsTerminal();
   app.terminal.Out(
       RenderAnalyse({.target = path,

@@ -1,13 +1,12 @@
 // analyse diff, apply, list, show: what earlier analyses said.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/analyse_apply.h"
 #include "cli/analyse_render.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/lookup.h"
+#include "cli/paging.h"
 #include "cli/parse.h"
 #include "cli/planes.h"
 #include "cli/render.h"
@@ -19,7 +18,6 @@ namespace {
 namespace v1 = intelligence::v1;
 
 constexpr std::size_t kRunsOnATerminal = 10;
-constexpr std::uint32_t kPage = 1000;  // the API's largest
 
 constexpr OptionSpec kArtefact = {.name = "artefact",
                                   .alias = "artifact",
@@ -68,12 +66,6 @@ constexpr ExampleSpec kListExamples[] = {{"expanse analyse list", "your 25 newes
 constexpr ExampleSpec kShowExamples[] = {
     {"expanse analyse show 0191e7a0-5c1f-7d2e-9b3a-2f60c4d1e8aa", "the answer again"}};
 
-CommandResult PrintJson(App& app, const google::protobuf::Message& message) {
-  EXPANSE_ASSIGN_OR_RETURN(const std::string json, ToJson(message));
-  app.terminal.Out(json);
-  return 0;
-}
-
 // Opens the planes and fetches what --artefact names.
 std::expected<v1::Artifact, Failure> ArtefactOf(App& app, const Arguments& arguments,
                                                 std::string_view command) {
@@ -105,29 +97,6 @@ CommandResult Apply(App& app, const Arguments& arguments) {
   return 0;
 }
 
-// As many pages as `limit` needs, as one response.
-base::Result<v1::ListRunsResponse> ListAll(Planes& planes, v1::ListRunsRequest request,
-                                           std::size_t limit) {
-  v1::ListRunsResponse all;
-  while (true) {
-    const std::size_t left = limit - static_cast<std::size_t>(all.runs_size());
-    request.set_page_size(static_cast<std::uint32_t>(std::min<std::size_t>(left, kPage)));
-    EXPANSE_ASSIGN_OR_RETURN(auto page,
-                             planes.Intelligence<v1::ListRunsResponse>(
-                                 "expanse.intelligence.v1.IntelligenceService.ListRuns", request));
-    const bool empty = page.runs().empty();
-    for (auto& run : *page.mutable_runs()) {
-      if (static_cast<std::size_t>(all.runs_size()) < limit) *all.add_runs() = std::move(run);
-    }
-    all.set_next_page_token(page.next_page_token());
-    if (page.next_page_token().empty() || page.next_page_token() == request.page_token() || empty ||
-        static_cast<std::size_t>(all.runs_size()) >= limit) {
-      return all;
-    }
-    request.set_page_token(page.next_page_token());
-  }
-}
-
 CommandResult List(App& app, const Arguments& arguments) {
   auto planes = Planes::Open(app);
   if (!planes) return std::unexpected(std::move(planes).error().With("analyse list"));
@@ -138,8 +107,13 @@ CommandResult List(App& app, const Arguments& arguments) {
     EXPANSE_ASSIGN_OR_RETURN(*request.mutable_compute_id(),
                              ResolveCompute(*planes, arguments.Text("compute")));
   }
-  auto response =
-      ListAll(*planes, std::move(request), static_cast<std::size_t>(arguments.Int("limit", 25)));
+  auto response = ListPages<v1::ListRunsResponse>(
+      std::move(request), static_cast<std::size_t>(arguments.Int("limit", 25)),
+      [](auto& pages) { return pages.mutable_runs(); },
+      [&](const v1::ListRunsRequest& page) {
+        return planes->Intelligence<v1::ListRunsResponse>(
+            "expanse.intelligence.v1.IntelligenceService.ListRuns", page);
+      });
   if (!response) return std::unexpected(std::move(response).error().With("analyse list"));
   if (arguments.Flag("json")) return PrintJson(app, *response);
   std::vector<Column> columns = {{.header = "RUN ID"},

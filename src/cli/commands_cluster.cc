@@ -220,12 +220,6 @@ std::string ReasonTable(const App& app, const data::v1::ClusterState& state, boo
   return "\n" + table.Render(StyleOf(app));
 }
 
-CommandResult PrintJson(App& app, const google::protobuf::Message& message) {
-  EXPANSE_ASSIGN_OR_RETURN(const std::string json, ToJson(message));
-  app.terminal.Out(json);
-  return 0;
-}
-
 CommandResult Queue(App& app, const Arguments& arguments) {
   EXPANSE_ASSIGN_OR_RETURN(auto response, Fetch(app, arguments, "compute queue"));
   data::v1::ClusterState& state = *response.mutable_state();

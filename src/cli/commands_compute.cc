@@ -56,12 +56,6 @@ constexpr OptionSpec kReissueOptions[] = {kJson};
 constexpr ExampleSpec kReissueExamples[] = {
     {"expanse compute reissue gpu-box-3", "after the host was rebuilt"}};
 
-CommandResult PrintJson(App& app, const google::protobuf::Message& message) {
-  EXPANSE_ASSIGN_OR_RETURN(const std::string json, ToJson(message));
-  app.terminal.Out(json);
-  return 0;
-}
-
 // For sh(1): as it is where that is safe, else in single quotes.
 std::string ShellQuoted(const std::string& text) {
   constexpr std::string_view kSafe =

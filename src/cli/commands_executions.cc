@@ -1,13 +1,12 @@
 // executions, executions show, logs.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/bytes.h"
 #include "base/text.h"
 #include "cli/ask.h"
 #include "cli/commands.h"
 #include "cli/lookup.h"
+#include "cli/paging.h"
 #include "cli/parse.h"
 #include "cli/pending_reason.h"
 #include "cli/planes.h"
@@ -22,7 +21,6 @@ constexpr std::string_view kStatuses[] = {"queued", "running",   "succeeded",
 constexpr std::string_view kOutcomes[] = {"success", "failure",       "cancelled",
                                           "timeout", "out_of_memory", "unknown"};
 constexpr std::string_view kStreams[] = {"stdout", "stderr", "combined"};
-constexpr std::uint32_t kPage = 1000;  // the API's largest
 
 constexpr OptionSpec kOptions[] = {
     {.name = "limit",
@@ -91,12 +89,6 @@ constexpr ExampleSpec kLogsExamples[] = {
     {"expanse logs 41982 --stream stderr | grep -i error", "one stream, by job id"},
 };
 
-CommandResult PrintJson(App& app, const google::protobuf::Message& message) {
-  EXPANSE_ASSIGN_OR_RETURN(const std::string json, ToJson(message));
-  app.terminal.Out(json);
-  return 0;
-}
-
 // The names under which schedulers know the caller; where the server has none, the login name.
 std::vector<std::string> MySubmitUsers(App& app, const Session& session) {
   if (!session.submit_users.empty()) return session.submit_users;
@@ -132,31 +124,6 @@ std::expected<data::v1::ListExecutionsRequest, Failure> BuildRequest(App& app, P
   return request;
 }
 
-// As many pages as `limit` needs, as one response.
-base::Result<data::v1::ListExecutionsResponse> ListAll(Planes& planes,
-                                                       data::v1::ListExecutionsRequest request,
-                                                       std::size_t limit) {
-  data::v1::ListExecutionsResponse all;
-  while (true) {
-    const std::size_t left = limit - static_cast<std::size_t>(all.executions_size());
-    request.set_page_size(static_cast<std::uint32_t>(std::min<std::size_t>(left, kPage)));
-    EXPANSE_ASSIGN_OR_RETURN(auto page,
-                             planes.Data<data::v1::ListExecutionsResponse>(
-                                 "expanse.data.v1.QueryService.ListExecutions", request));
-    const bool empty = page.executions().empty();
-    for (auto& execution : *page.mutable_executions()) {
-      if (static_cast<std::size_t>(all.executions_size()) < limit)
-        *all.add_executions() = std::move(execution);
-    }
-    all.set_next_page_token(page.next_page_token());
-    if (page.next_page_token().empty() || page.next_page_token() == request.page_token() || empty ||
-        static_cast<std::size_t>(all.executions_size()) >= limit) {
-      return all;
-    }
-    request.set_page_token(page.next_page_token());
-  }
-}
-
 std::string ConsoleUrl(const App& app, const Session& session) {
   const std::string given = NormaliseUrl(app.Variable("EXPANSE_CONSOLE_URL"));
   return given.empty() ? session.console_url : given;
@@ -170,8 +137,13 @@ CommandResult Executions(App& app, const Arguments& arguments) {
   auto planes = Planes::Open(app);
   if (!planes) return std::unexpected(std::move(planes).error().With("executions"));
   EXPANSE_ASSIGN_OR_RETURN(auto request, BuildRequest(app, *planes, arguments));
-  auto response =
-      ListAll(*planes, std::move(request), static_cast<std::size_t>(arguments.Int("limit", 25)));
+  auto response = ListPages<data::v1::ListExecutionsResponse>(
+      std::move(request), static_cast<std::size_t>(arguments.Int("limit", 25)),
+      [](auto& pages) { return pages.mutable_executions(); },
+      [&](const data::v1::ListExecutionsRequest& page) {
+        return planes->Data<data::v1::ListExecutionsResponse>(
+            "expanse.data.v1.QueryService.ListExecutions", page);
+      });
   if (!response) return std::unexpected(std::move(response).error().With("executions"));
   if (arguments.Flag("json")) return PrintJson(app, *response);
   const std::string console = ConsoleUrl(app, planes->session());

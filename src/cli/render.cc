@@ -153,4 +153,10 @@ base::Result<std::string> ToJson(const google::protobuf::Message& message) {
   return json;
 }
 
+CommandResult PrintJson(App& app, const google::protobuf::Message& message) {
+  EXPANSE_ASSIGN_OR_RETURN(const std::string json, ToJson(message));
+  app.terminal.Out(json);
+  return 0;
+}
+
 }  // namespace expanse::cli

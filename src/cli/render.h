@@ -49,5 +49,7 @@ std::string Printable(const App& app, std::string_view text);
 
 // The message in the API's JSON (field names of the proto files), indented, with a final newline.
 base::Result<std::string> ToJson(const google::protobuf::Message& message);
+// The same on stdout, as what a command did.
+CommandResult PrintJson(App& app, const google::protobuf::Message& message);
 
 }  // namespace expanse::cli
