@@ -53,6 +53,7 @@ struct Run {
   std::optional<double> gpu_utilisation_pct;
   std::optional<double> gpus_active;  // devices that did anything
   std::optional<double> input_size;   // whatever measure the source shows, the same for all runs
+  bool operator==(const Run&) const = default;
 };
 
 // Whose runs were counted (design: prediction, "Whose runs").
