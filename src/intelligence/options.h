@@ -20,13 +20,13 @@ struct IntelligenceOptions {
   // worked on, and runs that wait in the queue.
   std::size_t running_per_user = 4;
   std::size_t queued_per_user = 100;
-  std::size_t queued = 10'000;  // of all users
+  std::size_t queued = 1000;  // of all users
   std::chrono::milliseconds run_timeout{30'000};
   double target_chance = 0.95;  // what a recommendation's chance to complete must clear
 
   // How long runs and their artefacts are kept, and how many of a user; 0: no bound.
   std::chrono::milliseconds keep_runs = std::chrono::hours(24 * 90);
-  std::size_t runs_per_user = 10'000;
+  std::size_t runs_per_user = 1000;
   std::chrono::milliseconds retention_interval = std::chrono::hours(1);
 };
 

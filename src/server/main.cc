@@ -9,15 +9,18 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/crypto.h"
 #include "base/files.h"
 #include "base/flags.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "server/control_runtime.h"
 #include "server/data_runtime.h"
+#include "server/evidence_stores.h"
+#include "server/intelligence_runtime.h"
+#include "server/links.h"
 
 namespace expanse::server {
 namespace {
@@ -37,7 +40,8 @@ std::string Help() {
          "  expanse-server settings               print all settings as a table\n\n"
          "Example: expanse-server --state-dir /var/lib/expanse-server --tls-certificate chain.pem "
          "--tls-key key.pem "
-         "--control-listen 0.0.0.0:8440 --data-listen 0.0.0.0:8441\n\nFlags:\n"
+         "--control-listen 0.0.0.0:8440 --data-listen 0.0.0.0:8441 --intelligence-listen "
+         "0.0.0.0:8442\n\nFlags:\n"
          "  --config FILE                      settings as JSON\n" +
          base::SettingsHelp(ServerSettings());
 }
@@ -53,56 +57,25 @@ base::Result<ServerOptions> Load(const base::Flags& flags) {
   return ServerOptionsFrom(settings);
 }
 
-// One server per state directory; the lock goes with the process.
-base::Result<base::UniqueFd> LockStateDir(const std::string& state_dir) {
-  EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(state_dir, 0700));
-  const std::string path = base::JoinPath(state_dir, "lock");
-  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) return base::FailErrno(errno, path);
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return base::Fail(base::Code::kFailedPrecondition, "server.locked",
-                      fmt::format("another expanse-server uses {}", state_dir));
-  }
-  return fd;
-}
-
-// Public URLs that are not set are the listeners' own; that needs a port that is known beforehand.
-base::Status FillUrls(ServerOptions& options) {
-  const bool tls = options.http.tls.has_value();
-  const auto fill = [&](bool runs, const ListenAddress& listen, std::string_view setting,
-                        std::string& url) -> base::Status {
-    if (!url.empty() || !runs) return {};
-    if (listen.port == 0) {
-      return base::Fail(base::Code::kInvalidArgument, "server.listen",
-                        fmt::format("a listener on port 0 needs {} to be set", setting));
+// One server per plane of a state directory; the locks go with the process.
+base::Result<std::vector<base::UniqueFd>> LockPlanes(const ServerOptions& options) {
+  EXPANSE_RETURN_IF_ERROR(base::MakeDirectories(options.state_dir, 0700));
+  std::vector<base::UniqueFd> locks;
+  for (const auto& [runs, plane] :
+       {std::pair(options.run_control, "control"), std::pair(options.run_data, "data"),
+        std::pair(options.run_intelligence, "intelligence")}) {
+    if (!runs) continue;
+    const std::string path = base::JoinPath(options.state_dir, fmt::format("lock.{}", plane));
+    base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd.valid()) return base::FailErrno(errno, path);
+    if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+      return base::Fail(
+          base::Code::kFailedPrecondition, "server.locked",
+          fmt::format("another expanse-server runs the {} plane of {}", plane, options.state_dir));
     }
-    url = LocalUrl(listen, tls);
-    return {};
-  };
-  EXPANSE_RETURN_IF_ERROR(fill(options.run_control, options.control_listen, "control.public_url",
-                               options.control.public_url));
-  EXPANSE_RETURN_IF_ERROR(fill(options.run_data, options.data_listen, "control.data_public_url",
-                               options.control.data_public_url));
-  if (options.data_control_url.empty() && options.run_control) {
-    // In one process the data plane takes the short way; with TLS the certificate's name matters.
-    options.data_control_url =
-        tls ? options.control.public_url : LocalUrl(options.control_listen, tls);
+    locks.push_back(std::move(fd));
   }
-  if (options.run_data && !options.run_control && options.data_control_url.empty()) {
-    return base::Fail(base::Code::kInvalidArgument, "server.control_url",
-                      "a data plane of its own needs data.control_url and data.plane_secret");
-  }
-  if (options.run_data && options.data_plane_secret.empty()) {
-    if (!options.run_control) {
-      return base::Fail(base::Code::kInvalidArgument, "server.plane_secret",
-                        "a data plane of its own needs EXPANSE_DATA_PLANE_SECRET");
-    }
-    // Both planes are in this process: a secret for its lifetime does.
-    options.data_plane_secret = base::NewSecret("exp_plane_");
-  }
-  if (options.run_control && options.run_data)
-    control::AddPlaneSecret(options.control, "data", options.data_plane_secret);
-  return {};
+  return locks;
 }
 
 // SIGTERM and SIGINT are blocked in every thread and taken here.
@@ -113,14 +86,16 @@ void WaitForStop(const sigset_t& signals) {
 }
 
 base::Status Run(ServerOptions options, const sigset_t& signals) {
-  EXPANSE_RETURN_IF_ERROR(FillUrls(options));
-  EXPANSE_ASSIGN_OR_RETURN(const auto lock, LockStateDir(options.state_dir));
+  EXPANSE_RETURN_IF_ERROR(FillLinks(options));
+  EXPANSE_ASSIGN_OR_RETURN(const auto locks, LockPlanes(options));
   base::SystemClock clock;
   base::MetricRegistry metrics;
   metrics.GetGauge("expanse_build_info", "always 1", {{"version", std::string(base::Version())}})
       .Set(1);
   std::unique_ptr<ControlRuntime> control;
+  std::unique_ptr<EvidenceStores> stores;
   std::unique_ptr<DataRuntime> data;
+  std::unique_ptr<IntelligenceRuntime> intelligence;
   if (options.http.allow_plain_remote)
     base::LogWarn("plain HTTP is served beyond loopback, as tls.allow_plain_remote says");
   if (options.run_control) {
@@ -130,14 +105,24 @@ base::Status Run(ServerOptions options, const sigset_t& signals) {
       fmt::print("First start: sign in as the Owner with this one-time link:\n  {}\n", *link);
     std::fflush(stdout);
   }
-  if (options.run_data) {
-    EXPANSE_ASSIGN_OR_RETURN(data, DataRuntime::Start(options, options.data_control_url,
-                                                      options.data_plane_secret, clock, metrics));
+  if (options.run_data || options.run_intelligence) {
+    EXPANSE_ASSIGN_OR_RETURN(stores, EvidenceStores::Open(options.state_dir, clock));
   }
-  base::LogInfo("serving", {{"version", base::Version()},
-                            {"control", control ? options.control.public_url : "-"},
-                            {"data", data ? options.control.data_public_url : "-"}});
+  if (options.run_data) {
+    EXPANSE_ASSIGN_OR_RETURN(data, DataRuntime::Start(options, *stores, clock, metrics));
+  }
+  if (options.run_intelligence) {
+    EXPANSE_ASSIGN_OR_RETURN(intelligence,
+                             IntelligenceRuntime::Start(options, *stores, clock, metrics));
+  }
+  base::LogInfo("serving",
+                {{"version", base::Version()},
+                 {"control", control ? options.control.public_url : "-"},
+                 {"data", data ? options.control.data_public_url : "-"},
+                 {"intelligence", intelligence ? options.control.intelligence_public_url : "-"}});
   WaitForStop(signals);
+  // Those who ask control go before it.
+  if (intelligence) intelligence->Drain(options.drain_timeout);
   if (data) data->Drain(options.drain_timeout);
   if (control) control->Drain(options.drain_timeout);
   return {};

@@ -10,24 +10,32 @@ namespace {
 using base::SettingKind;
 
 base::Status ReadPlanes(const base::Settings& settings, ServerOptions& options) {
-  options.run_control = options.run_data = false;
+  options.run_control = options.run_data = options.run_intelligence = false;
   for (const std::string& plane : settings.GetList("planes")) {
     if (plane == "control") {
       options.run_control = true;
     } else if (plane == "data") {
       options.run_data = true;
+    } else if (plane == "intelligence") {
+      options.run_intelligence = true;
     } else {
       return base::Fail(
           base::Code::kInvalidArgument, "server.planes",
-          fmt::format("planes: \"{}\" is not a plane of this version; use control and data",
+          fmt::format("planes: \"{}\" is not a plane; use control, data and intelligence",
                       base::EscapeForDisplay(plane)));
     }
   }
-  if (!options.run_control && !options.run_data) {
+  if (!options.run_control && !options.run_data && !options.run_intelligence) {
     return base::Fail(base::Code::kInvalidArgument, "server.planes",
-                      "planes: name at least one of control and data");
+                      "planes: name at least one of control, data and intelligence");
   }
   return {};
+}
+
+PlaneLink ReadLink(const base::Settings& settings, const std::string& plane) {
+  return {.control_url = settings.GetString(plane + ".control_url"),
+          .plane_secret = settings.GetString(plane + ".plane_secret"),
+          .control_ca_file = settings.GetString(plane + ".control_ca_file")};
 }
 
 base::Status ReadTls(const base::Settings& settings, ServerOptions& options) {
@@ -47,8 +55,12 @@ base::Status ReadListeners(const base::Settings& settings, ServerOptions& option
                            ParseListenAddress(settings.GetString("control.listen")));
   EXPANSE_ASSIGN_OR_RETURN(options.data_listen,
                            ParseListenAddress(settings.GetString("data.listen")));
-  for (const auto& [runs, listen] : {std::pair(options.run_control, options.control_listen),
-                                     std::pair(options.run_data, options.data_listen)}) {
+  EXPANSE_ASSIGN_OR_RETURN(options.intelligence_listen,
+                           ParseListenAddress(settings.GetString("intelligence.listen")));
+  for (const auto& [runs, listen] :
+       {std::pair(options.run_control, options.control_listen),
+        std::pair(options.run_data, options.data_listen),
+        std::pair(options.run_intelligence, options.intelligence_listen)}) {
     if (runs && !options.http.tls && !options.http.allow_plain_remote && !IsLoopback(listen)) {
       return base::Fail(
           base::Code::kInvalidArgument, "server.tls",
@@ -79,7 +91,7 @@ std::vector<base::SettingSpec> OwnSettings() {
        .help = "where databases, blobs and keys are kept"},
       {.name = "planes",
        .kind = SettingKind::kList,
-       .default_value = "control,data",
+       .default_value = "control,data,intelligence",
        .help = "planes to run here"},
       {.name = "control.listen",
        .default_value = "127.0.0.1:8440",
@@ -87,6 +99,9 @@ std::vector<base::SettingSpec> OwnSettings() {
       {.name = "data.listen",
        .default_value = "127.0.0.1:8441",
        .help = "address and port of the data plane"},
+      {.name = "intelligence.listen",
+       .default_value = "127.0.0.1:8442",
+       .help = "address and port of the intelligence plane"},
       {.name = "tls.certificate",
        .kind = SettingKind::kPath,
        .help = "PEM file with the certificate chain"},
@@ -147,6 +162,13 @@ std::vector<base::SettingSpec> OwnSettings() {
       {.name = "data.plane_secret",
        .help = "secret that the data plane presents to control",
        .secret = true},
+      {.name = "intelligence.control_url", .help = "the same for the intelligence plane"},
+      {.name = "intelligence.control_ca_file",
+       .kind = SettingKind::kPath,
+       .help = "CA file for that URL"},
+      {.name = "intelligence.plane_secret",
+       .help = "secret that the intelligence plane presents to control",
+       .secret = true},
       {.name = "log.level", .default_value = "info", .help = "debug, info, warn, error or off"},
       {.name = "log.format", .default_value = "text", .help = "text or json"},
   };
@@ -156,7 +178,8 @@ std::vector<base::SettingSpec> OwnSettings() {
 
 std::vector<base::SettingSpec> ServerSettings() {
   std::vector<base::SettingSpec> specs = OwnSettings();
-  for (auto& part : {control::ControlSettings(), data::DataSettings()})
+  for (auto& part :
+       {control::ControlSettings(), data::DataSettings(), intelligence::IntelligenceSettings()})
     specs.insert(specs.end(), part.begin(), part.end());
   return specs;
 }
@@ -177,9 +200,9 @@ base::Result<ServerOptions> ServerOptionsFrom(const base::Settings& settings) {
   options.log_format = format == "json" ? base::LogFormat::kJson : base::LogFormat::kText;
   EXPANSE_ASSIGN_OR_RETURN(options.control, control::ControlOptionsFrom(settings));
   options.data = data::DataOptionsFrom(settings);
-  options.data_control_url = settings.GetString("data.control_url");
-  options.data_control_ca_file = settings.GetString("data.control_ca_file");
-  options.data_plane_secret = settings.GetString("data.plane_secret");
+  options.intelligence = intelligence::IntelligenceOptionsFrom(settings);
+  options.data_link = ReadLink(settings, "data");
+  options.intelligence_link = ReadLink(settings, "intelligence");
   return options;
 }
 

@@ -143,7 +143,7 @@ class BadInput(unittest.TestCase):
 
     def test_server_settings(self):
         done = subprocess.run([BIN / "expanse-server", "--state-dir", self.platform.dir / "s2", "--control-listen", "0.0.0.0:0",
-                               "--data-listen", "127.0.0.1:0"], capture_output=True, timeout=20)
+                               "--data-listen", "127.0.0.1:0", "--intelligence-listen", "127.0.0.1:0"], capture_output=True, timeout=20)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"TLS", done.stderr)
 

@@ -1,11 +1,13 @@
-"""Not a byte of workload data reaches the control plane: workloads full of planted strings run, and everything
-that was sent to control, and everything it stored, is searched for them."""
+"""Not a byte of workload data reaches the control plane: workloads full of planted strings run and are asked about,
+and everything that was sent to control, and everything it stored, is searched for them."""
 
+import base64
+import json
 import socket
 import threading
 import unittest
 
-from harness import Platform
+from harness import Platform, wait_until
 
 CANARY = "canary7f3a"
 
@@ -52,7 +54,35 @@ class Recorder(threading.Thread):
             pass
 
 
+ANALYSE = "expanse.intelligence.v1.IntelligenceService.Analyse"
+
+
 class Boundary(unittest.TestCase):
+    def analyse(self, platform):
+        """Asks about a job full of canaries, at once and through the queue; the answers are shown again."""
+        script = f"""#!/bin/sh
+#SBATCH --job-name={CANARY}-job
+#SBATCH --mem=2G
+#SBATCH --time=1:00:00
+# {CANARY}-comment
+echo {CANARY}-command
+"""
+        token = platform.access_token()
+        for queue in (False, True):
+            status, answer = platform.call(
+                platform.intelligence_url, ANALYSE,
+                {"target": {"path": f"{CANARY}-target.sh", "data": base64.b64encode(script.encode()).decode()},
+                 "local_user": f"{CANARY}-user", "compute_id": platform.compute_id, "queue": queue}, token)
+            self.assertEqual(status, 200, answer)
+
+            def ended(run_id=answer["run_id"]):
+                _, shown = platform.call(platform.intelligence_url, ANALYSE.replace("Analyse", "GetRun"),
+                                         {"run_id": run_id}, token)
+                return shown["run"] if "finished_at" in shown["run"] else None
+            run = wait_until("the run's end", 30, ended)
+            self.assertEqual(run["status"], "RUN_STATUS_SUCCEEDED", run)
+            self.assertIn(CANARY, json.dumps(run))
+
     def test_control_never_sees_workload_data(self):
         recorder = Recorder()
         platform = Platform(control_url=f"http://127.0.0.1:{recorder.port}")
@@ -66,6 +96,7 @@ class Boundary(unittest.TestCase):
             execution = platform.execution(f"{CANARY}-name")
             platform.cli("metrics", execution["execution_id"], "memory")
             self.assertIn(CANARY.encode(), platform.cli("logs", execution["execution_id"]).stdout)
+            self.analyse(platform)
             platform.daemon.terminate()
             platform.daemon.wait(15)
             platform.server.terminate()
@@ -74,7 +105,7 @@ class Boundary(unittest.TestCase):
             with recorder.lock:
                 self.assertGreater(len(recorder.seen), 1000, "the recorder was not in the way")
                 self.assertNotIn(CANARY.encode(), recorder.seen)
-            stored = {"control": False, "data": False}
+            stored = {"control": False, "data": False, "intelligence": False}
             for path in (platform.dir / "server").rglob("*"):
                 if not path.is_file():
                     continue
@@ -84,8 +115,8 @@ class Boundary(unittest.TestCase):
                     self.assertFalse(found, f"{path} holds workload data")
                     stored["control"] = True
                 elif found:
-                    stored["data"] = True
-            self.assertEqual(stored, {"control": True, "data": True}, "looked in the wrong places")
+                    stored[plane] = True
+            self.assertEqual(stored, {"control": True, "data": True, "intelligence": True}, "looked in the wrong places")
 
 
 if __name__ == "__main__":

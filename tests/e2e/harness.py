@@ -50,7 +50,7 @@ class Platform:
 
     def __init__(self, control_url=None, server_args=(), daemon_args=()):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="expanse-e2e."))
-        self.control_port, self.data_port = free_port(), free_port()
+        self.control_port, self.data_port, self.intelligence_port = free_port(), free_port(), free_port()
         self.listen_on("127.0.0.1")
         # Where the daemon and the CLI look for the control plane; a test may put a recorder between.
         self.seen_control_url = control_url or self.control_url
@@ -95,20 +95,22 @@ class Platform:
         self.address = address
         self.control_url = self.seen_control_url = f"http://{address}:{self.control_port}"
         self.data_url = f"http://{address}:{self.data_port}"
+        self.intelligence_url = f"http://{address}:{self.intelligence_port}"
 
     def start_server(self):
         self.server = self.spawn(
             "server.log", [BIN / "expanse-server", "--state-dir", self.dir / "server",
              "--control-listen", f"{self.address}:{self.control_port}",
              "--data-listen", f"{self.address}:{self.data_port}",
+             "--intelligence-listen", f"{self.address}:{self.intelligence_port}",
              "--control-public-url", self.seen_control_url, *self.server_args])
-        wait_until("both planes ready", 30, self.ready, 0.02)
+        wait_until("all planes ready", 30, self.ready, 0.02)
 
     def ready(self):
         if self.server.poll() is not None:
             raise AssertionError("server ended: " + (self.dir / "server.log").read_text()[-2000:])
         try:
-            return all(http(f"{url}/readyz")[0] == 200 for url in (self.control_url, self.data_url))
+            return all(http(f"{url}/readyz")[0] == 200 for url in (self.control_url, self.data_url, self.intelligence_url))
         except OSError:
             return False
 
