@@ -3,8 +3,10 @@ What analyse says is tested elsewhere; here it only has to say something."""
 
 import base64
 import os
+import re
 import secrets
 import subprocess
+import time
 import unittest
 
 from harness import BIN, Platform, http, wait_until
@@ -37,6 +39,8 @@ class Intelligence(unittest.TestCase):
         self.ask(platform, "Analyse", {"target": {"path": "x", "data": ""}}, status=400)
         metrics = http(platform.intelligence_url + "/metrics")[1].decode()
         self.assertIn('expanse_runs_total{kind="analyse",status="cached"} 1', metrics)
+        caught_up = re.search(r"^expanse_history_caught_up_timestamp_seconds (\S+)", metrics, re.M)
+        self.assertLess(abs(time.time() - float(caught_up[1])), 30)
 
     def test_beside_the_others(self):
         with Platform() as platform:

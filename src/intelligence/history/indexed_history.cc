@@ -39,7 +39,11 @@ struct IndexedHistory::Impl {
         bundle_count(
             metrics.GetGauge("expanse_history_bundles", "Source bundles in the history index.")),
         memory(metrics.GetGauge("expanse_history_memory_bytes",
-                                "Memory of the similarity index of source bundles.")) {}
+                                "Memory of the similarity index of source bundles.")),
+        caught_up(
+            metrics.GetGauge("expanse_history_caught_up_timestamp_seconds",
+                             "When the history index last had all executions, in Unix time.")),
+        wall(clock) {}
 
   base::Status Load();
   // Reads the feed to its end, and settles what is due; ends early when told to stop.
@@ -56,6 +60,8 @@ struct IndexedHistory::Impl {
   base::Counter& failures;
   base::Gauge& bundle_count;
   base::Gauge& memory;
+  base::Gauge& caught_up;
+  base::Clock& wall;
 
   std::mutex mutex;  // guards notified
   std::condition_variable_any changed;
@@ -88,6 +94,7 @@ base::Status IndexedHistory::Impl::Follow(const std::stop_token& stop) {
   }
   bundle_count.Set(static_cast<double>(bundles.size()));
   memory.Set(static_cast<double>(bundles.memory_bytes()));
+  if (!stop.stop_requested()) caught_up.Set(static_cast<double>(base::ToMicros(wall.Now())) / 1e6);
   return {};
 }
 
