@@ -30,9 +30,10 @@ const Entry* FindNumber(std::string_view name);      // functions_number.cc
 const Entry* FindText(std::string_view name);        // functions_text.cc
 const Entry* FindCollection(std::string_view name);  // functions_collection.cc
 
-Value Wrong(std::string_view what);                 // an argument that the function does not take
-Value Text(std::string text);                       // a string, unresolved beyond 4 MiB
-Value Format(const std::vector<Value>& arguments);  // functions_format.cc
+Value Wrong(std::string_view what);  // an argument that the function does not take
+Value Text(std::string text);        // a string, unresolved beyond 4 MiB
+Value ReverseText(const std::vector<Value>& arguments);  // functions_text.cc
+Value Format(const std::vector<Value>& arguments);       // functions_format.cc
 Value JsonEncode(const std::vector<Value>& arguments);
 Value JsonDecode(const std::vector<Value>& arguments);
 }  // namespace functions

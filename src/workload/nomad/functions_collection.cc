@@ -95,6 +95,7 @@ Value Flatten(const Arguments& a) {
 }
 
 Value Reverse(const Arguments& a) {
+  if (a[0].type() == Value::Type::kString) return ReverseText(a);  // Nomad's
   if (!IsList(a[0])) return Wrong("not a list");
   return Value::MakeList(Value::List(a[0].list().rbegin(), a[0].list().rend()));
 }
@@ -112,8 +113,7 @@ Value Slice(const Arguments& a) {
 
 Value Coalesce(const Arguments& a) {
   for (const Value& value : a) {
-    const bool empty = value.type() == Value::Type::kString && value.text().empty();
-    if (!value.IsNull() && !empty) return value;
+    if (!value.IsNull()) return value;
   }
   return Wrong("nothing that is set");
 }

@@ -51,7 +51,7 @@ Value Title(const Arguments& a) {
     bool start = true;
     for (char& c : t[0]) {
       if (start && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-      start = base::IsSpace(c);
+      start = !base::IsDigit(c) && c != '_' && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z');
     }
     return Text(t[0]);
   });
@@ -153,14 +153,6 @@ Value Strlen(const Arguments& a) {
   });
 }
 
-Value Strrev(const Arguments& a) {
-  return OfTexts(a, [](auto& t) {
-    if (!IsAscii(t[0])) return Wrong("text that is not ASCII");
-    std::ranges::reverse(t[0]);
-    return Text(t[0]);
-  });
-}
-
 Value Indent(const Arguments& a) {
   const auto spaces = a[0].AsNumber();
   const auto text = a[1].AsString();
@@ -181,13 +173,21 @@ constexpr Entry kEntries[] = {
     {"jsondecode", 1, 1, JsonDecode}, {"jsonencode", 1, 1, JsonEncode},
     {"lower", 1, 1, Lower},           {"replace", 3, 3, Replace},
     {"split", 2, 2, Split},           {"strlen", 1, 1, Strlen},
-    {"strrev", 1, 1, Strrev},         {"substr", 3, 3, Substr},
+    {"strrev", 1, 1, ReverseText},    {"substr", 3, 3, Substr},
     {"title", 1, 1, Title},           {"trim", 2, 2, Trim},
     {"trimprefix", 2, 2, TrimPrefix}, {"trimspace", 1, 1, TrimSpace},
     {"trimsuffix", 2, 2, TrimSuffix}, {"upper", 1, 1, Upper},
 };
 
 }  // namespace
+
+Value ReverseText(const Arguments& a) {
+  return OfTexts(a, [](auto& t) {
+    if (!IsAscii(t[0])) return Wrong("text that is not ASCII");
+    std::ranges::reverse(t[0]);
+    return Text(t[0]);
+  });
+}
 
 const Entry* FindText(std::string_view name) {
   const auto* const found = std::ranges::find(kEntries, name, &Entry::name);

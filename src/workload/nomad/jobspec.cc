@@ -25,7 +25,8 @@ class Reader {
     const Block* const job = FindJob();
     if (job == nullptr) return refusal_;
     const Section section = JobSection(*job);
-    job_name_ = GetName(context_, section, "name");
+    // Nomad knows a job by its id, which is the label where nothing else is said.
+    job_name_ = GetName(context_, section, "id");
     if (job_name_.empty()) job_name_ = section.label.substr(0, 1024);
     kind_ = GetName(context_, section, "type");
     if (kind_.empty()) kind_ = "service";
@@ -115,10 +116,28 @@ class Reader {
       group.disk = nullptr;
       return !refusal_;
     });
+    ReadProxies(section, group);
     if (!any && !refusal_) {
       context_.AddNote(section.begin, "no_task",
                        "group \"" + group.name + "\" has no task of its own");
     }
+  }
+
+  // The proxies that Nomad adds for Consul Connect, where the jobspec says what they may use.
+  void ReadProxies(const Section& section, const Group& group) {
+    ForEachSection(context_, section, "service", [&](const Section& service) {
+      ForEachSection(context_, service, "connect", [&](const Section& connect) {
+        return ForEachSection(context_, connect, "sidecar_task", [&](const Section& proxy) {
+          Section task = proxy;
+          task.label = "connect-proxy-" + GetName(context_, service, "name");
+          const bool asks =
+              !ForEachSection(context_, proxy, "resources", [](const Section&) { return false; });
+          if (asks) ReadTask(task, group);
+          return !refusal_;
+        });
+      });
+      return !refusal_;
+    });
   }
 
   // What Nomad takes where `count` is not written: the least of a scaling policy, else 1.
@@ -134,11 +153,10 @@ class Reader {
       return true;
     });
     if (written == nullptr) return 1;
-    const Value value = context_.evaluator.Evaluate(*written, in.scope);
-    const auto number = value.AsNumber();
-    if (number && *number >= 0 && *number <= 1e9) return *number;
-    context_.AddNote(written->begin, "unresolved",
-                     "count is not known" + (value.known() ? "" : ": " + value.reason()));
+    Setting count;
+    SetAmount(context_.evaluator.Evaluate(*written, in.scope), 1, count);
+    if (count.value) return *count.value;
+    context_.AddNote(written->begin, "unresolved", "count is not known: " + count.unresolved);
     return 1;
   }
 

@@ -39,6 +39,8 @@ Parsed<Jobspec> ReadJobspec(std::string_view text, const ParseOptions& options);
 void ReadResources(Context& context, const Section& task, Part& part, Jobspec::Task& places);
 // A size with a unit as Nomad's device attributes have: "8 GiB", "500 MB".
 std::optional<double> ParseUnitSize(std::string_view text);
+// The whole number times `factor` as a setting's value, or why there is none.
+void SetAmount(const hcl::Value& value, double factor, Setting& setting);
 // Adds a setting whose value is a number in the file times `factor`.
 Setting& AddSetting(Context& context, const Section& in, const hcl::Expression& value,
                     Setting setting, double factor, Part& part, Jobspec::Task& places);

@@ -156,6 +156,7 @@ class Planner {
 
   Status Memory(double amount) {
     const double mebibytes = std::max(std::ceil(amount / kMebibyte), kLeastMemory / kMebibyte);
+    const std::size_t before = edits_.size();
     if (const auto request = Find(Quantity::kMemory, Bound::kRequest)) {
       EXPANSE_RETURN_IF_ERROR(Set(*request, mebibytes, kMebibyte));
     } else {
@@ -163,7 +164,7 @@ class Planner {
       facts_[part_].emplace_back(Quantity::kMemory, Bound::kRequest, true, mebibytes * kMebibyte);
     }
     const auto most = Find(Quantity::kMemory, Bound::kLimit);
-    if (!most) return {};
+    if (!most || edits_.size() == before) return {};
     const auto value = part().settings[*most].value;
     if (!value || *value >= mebibytes * kMebibyte) return {};
     return Set(*most, mebibytes, kMebibyte);

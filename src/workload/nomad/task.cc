@@ -23,25 +23,6 @@ bool IsGpu(std::string_view device, std::string& model) {
   return base::ToLower(type).find("gpu") != std::string::npos;
 }
 
-// The number, or why there is none.
-void SetAmount(const Value& value, double factor, Setting& setting) {
-  const auto number = value.AsNumber();
-  if (!value.known()) {
-    setting.unresolved = value.reason();
-  } else if (!number) {
-    const std::string text = value.AsString().value_or("");
-    setting.unresolved = hcl::HasForeignTemplate(text)          ? "template"
-                         : text.find("${") != std::string::npos ? "runtime value " + text
-                                                                : "not a number";
-  } else if (*number < 0 || *number != std::floor(*number)) {
-    setting.unresolved = "not a whole number";
-  } else if (*number > 1e12) {
-    setting.unresolved = "out of range";
-  } else {
-    setting.value = *number * factor;
-  }
-}
-
 Setting MakeSetting(Quantity quantity, Bound bound = Bound::kRequest) {
   Setting setting;
   setting.quantity = quantity;
@@ -217,6 +198,24 @@ class ResourcesReader {
 };
 
 }  // namespace
+
+void SetAmount(const Value& value, double factor, Setting& setting) {
+  const auto number = value.AsNumber();
+  if (!value.known()) {
+    setting.unresolved = value.reason();
+  } else if (!number) {
+    const std::string text = value.AsString().value_or("");
+    setting.unresolved = hcl::HasForeignTemplate(text)          ? "template"
+                         : text.find("${") != std::string::npos ? "runtime value " + text
+                                                                : "not a number";
+  } else if (*number < 0 || *number != std::floor(*number)) {
+    setting.unresolved = "not a whole number";
+  } else if (*number > 1e12) {
+    setting.unresolved = "out of range";
+  } else {
+    setting.value = *number * factor;
+  }
+}
 
 Setting& AddSetting(Context& context, const Section& in, const Expression& value, Setting setting,
                     double factor, Part& part, Jobspec::Task& places) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -131,9 +132,16 @@ std::optional<std::string> PrintNumber(double value) {
   constexpr double kExact = 9007199254740992.0;  // 2^53
   if (!std::isfinite(value) || std::fabs(value) >= kExact) return std::nullopt;
   if (value == 0) return "0";
+  // HCL counts in decimals of any length; 15 of them are what a double surely has.
+  char digits[64];
+  const auto [stop, failed] =
+      std::to_chars(digits, std::end(digits), value, std::chars_format::scientific, 14);
+  if (failed != std::errc()) return std::nullopt;
+  const bool whole = value == std::floor(value);
+  const auto rounded = whole ? value : base::ParseDouble(std::string_view(digits, stop));
   char buffer[400];
   const auto [end, error] =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed);
+      std::to_chars(buffer, std::end(buffer), rounded.value_or(value), std::chars_format::fixed);
   if (error != std::errc()) return std::nullopt;
   return std::string(buffer, end);
 }

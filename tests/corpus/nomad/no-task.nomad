@@ -1,0 +1,13 @@
+job "gateway" {
+  group "mesh" {
+    network { mode = "bridge" }
+    service {
+      name = "gw"
+      connect {
+        gateway {
+          mesh {}
+        }
+      }
+    }
+  }
+}

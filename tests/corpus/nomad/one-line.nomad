@@ -1,0 +1,1 @@
+job "line" { group "g" { task "t" { resources { memory = 33 } } } }

@@ -1,0 +1,9 @@
+job [[ template "job_name" . ]] {
+  [[ template "region" . ]]
+  group "g" {
+    count = [[ var "count" . ]]
+    task "t" {
+      driver = "docker"
+    }
+  }
+}

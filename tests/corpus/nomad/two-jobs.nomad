@@ -1,0 +1,10 @@
+job "one" {
+  group "g" {
+    task "t" { driver = "exec" }
+  }
+}
+job "two" {
+  group "g" {
+    task "t" { driver = "exec" }
+  }
+}

@@ -1,0 +1,5 @@
+job "open" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+    }

@@ -1,0 +1,7 @@
+job "open" {
+  group "g" {
+    task "t" {
+      driver = "exec
+    }
+  }
+}

@@ -1,0 +1,5 @@
+id        = "data"
+name      = "data"
+type      = "csi"
+plugin_id = "nfs"
+capacity_min = "10GiB"
