@@ -175,7 +175,7 @@ std::unexpected<Refusal> Refuse(std::string_view text, std::size_t at, std::stri
                                  .message = std::move(message)});
 }
 
-// What neither syntax allows, and what yaml-cpp would misread: it takes byte 4 for the end.
+// What neither syntax allows.
 Parsed<void> CheckBytes(std::string_view text) {
   if (text.size() > kMaxText)
     return std::unexpected(Refusal{.reason = "too_large", .message = "larger than 4 MiB"});

@@ -1,7 +1,6 @@
-// YAML and JSON as a tree in which every value knows its bytes. yaml-cpp reads the structure; where
-// values begin and end is found in the text, since its marks are the beginnings of tokens only.
-// Placeholders of template languages are read as text of the value that holds them.
-// Immutable after reading; not larger than a constant times the text.
+// YAML and JSON as a tree in which every value knows its bytes. Placeholders of template languages
+// are read as text of the value that holds them. Immutable after reading; not larger than a
+// constant times the text.
 #pragma once
 
 #include <cstddef>
@@ -121,7 +120,7 @@ class Builder {
 
 // JSON by RFC 8259. False when the text is none; `refusal` says where.
 bool ReadJson(std::string_view text, Builder& builder, Refusal& refusal);
-// YAML by yaml-cpp; placeholders must be masked.
+// YAML by libyaml; placeholders must be masked.
 bool ReadYaml(std::string_view text, Builder& builder, Refusal& refusal);
 
 }  // namespace expanse::workload::kubernetes

@@ -9,7 +9,16 @@
 namespace expanse::workload::kubernetes {
 namespace {
 
-constexpr char kFill = '\x01';  // texts with control characters are refused before
+// Three bytes that no manifest has: a character for private use (U+E000). What is left of a length
+// is filled with the other.
+constexpr std::string_view kFill = "\xee\x80\x80";
+constexpr char kRest = 'x';
+
+void Fill(std::string& text, std::size_t begin, std::size_t end) {
+  for (; end - begin >= kFill.size(); begin += kFill.size())
+    text.replace(begin, kFill.size(), kFill);
+  for (; begin < end; ++begin) text[begin] = kRest;
+}
 
 struct Found {
   std::size_t begin = 0;
@@ -88,24 +97,31 @@ class Finder {
   std::array<bool, 4> absent_ = {};
 };
 
-// True when a line holds nothing but placeholders and blanks.
-bool LineIsMask(std::string_view line) {
-  return std::all_of(line.begin(), line.end(),
-                     [](char c) { return c == kFill || base::IsSpace(c); });
+bool AllSpace(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return base::IsSpace(c); });
 }
 
 // Lines of nothing but placeholders become comments for YAML.
 void MarkLonely(Masked& masked) {
+  const std::string_view text = masked.text;
   std::size_t next = 0;
   for (std::size_t line = 0; next < masked.placeholders.size();) {
-    const std::size_t stop = std::min(masked.text.find('\n', line), masked.text.size());
+    const std::size_t stop = std::min(text.find('\n', line), text.size());
     const std::size_t first = next;
-    while (next < masked.placeholders.size() && masked.placeholders[next].begin < stop) ++next;
-    if (first != next && LineIsMask(std::string_view(masked.text).substr(line, stop - line))) {
-      for (std::size_t i = first; i < next; ++i) masked.placeholders[i].alone = true;
-      masked.text[masked.placeholders[first].begin] = '#';
+    bool lonely = true;
+    std::size_t at = line;
+    for (; next < masked.placeholders.size() && masked.placeholders[next].begin < stop; ++next) {
+      const Placeholder& placeholder = masked.placeholders[next];
+      lonely = lonely && AllSpace(text.substr(at, placeholder.begin - at));
+      at = placeholder.end;
     }
+    lonely = lonely && first != next && AllSpace(text.substr(at, stop - at));
     line = stop + 1;
+    if (!lonely) continue;
+    for (std::size_t i = first; i < next; ++i) masked.placeholders[i].alone = true;
+    const Placeholder& start = masked.placeholders[first];
+    masked.text[start.begin] = '#';
+    Fill(masked.text, start.begin + 1, start.end);
   }
 }
 
@@ -166,16 +182,19 @@ class Unmasker {
         all.begin());
   }
 
-  // Runs of the filler in the decoded value are the placeholders in order.
+  // Runs of the filler in the decoded value are the placeholders in order. The odd end of one over
+  // several lines, two bytes long, stays filled.
   void Restore(Node& node, std::size_t first, std::size_t last) const {
     const std::string_view text = builder_.document().text();
     std::string value;
     std::size_t at = 0;
     for (std::size_t i = first; i < last; ++i) {
       const Placeholder& placeholder = masked_.placeholders[i];
+      const bool lonely = masked_.text[placeholder.begin] == '#';
+      if (placeholder.end - placeholder.begin - (lonely ? 1 : 0) < kFill.size()) continue;
       std::size_t run = node.value.find(kFill, at);
       if (run == std::string::npos) break;
-      if (run > at && node.value[run - 1] == '#' && masked_.text[placeholder.begin] == '#') --run;
+      if (lonely && run > at && node.value[run - 1] == '#') --run;
       value.append(node.value, at, run - at);
       value.append(text.substr(placeholder.begin, placeholder.end - placeholder.begin));
       at = std::min(node.value.size(), run + (placeholder.end - placeholder.begin));
@@ -207,8 +226,7 @@ Masked MaskPlaceholders(std::string_view text, bool dollar) {
       if (end > begin && text[end - 1] == '\r') --end;
       while (begin > found->begin && begin < end && base::IsSpace(text[begin])) ++begin;
       if (end > begin) {
-        std::fill(masked.text.begin() + static_cast<std::ptrdiff_t>(begin),
-                  masked.text.begin() + static_cast<std::ptrdiff_t>(end), kFill);
+        Fill(masked.text, begin, end);
         masked.placeholders.push_back(
             {.begin = begin, .end = end, .control = found->control, .comment = found->comment});
       }

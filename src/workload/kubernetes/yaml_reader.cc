@@ -1,43 +1,214 @@
-// YAML through yaml-cpp's events. The events tell where tokens begin; the bytes of every value are
-// found here by following the decoded value through the text.
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+// YAML through libyaml's events: the library whose port reads manifests in kubectl and the API
+// server, so what it takes and refuses is what they take and refuse. Its marks count characters;
+// here they become bytes. It works without recursion and fails by return codes.
+#include <yaml.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
-#include <sstream>
+#include <memory>
+#include <utility>
 
 #include "workload/kubernetes/document.h"
 
 namespace expanse::workload::kubernetes {
 namespace {
 
+constexpr std::size_t kMaxDepth = 256;
+
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Finds the ends of what begins at a position.
-class Spans {
+// Byte offsets of the characters from an offset on.
+class Characters {
  public:
-  explicit Spans(std::string_view text) : text_(text) {}
+  Characters(std::string_view text, std::size_t from) : text_(text) {
+    std::size_t count = 0;
+    for (std::size_t at = from; at < text.size(); ++at) {
+      if ((static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) continue;
+      if (count++ % kStride == 0) starts_.push_back(at);
+    }
+  }
 
-  // Past anchors, tags, blanks and comments.
-  std::size_t SkipProperties(std::size_t at) const {
-    for (at = SkipBlanks(at); at < text_.size() && (text_[at] == '&' || text_[at] == '!');
-         at = SkipBlanks(at)) {
-      while (at < text_.size() && !IsBlank(text_[at]) && text_[at] != ',' && text_[at] != ']' &&
-             text_[at] != '}')
-        ++at;
+  std::size_t ByteAt(std::size_t character) const {
+    const std::size_t stride = character / kStride;
+    if (stride >= starts_.size()) return text_.size();
+    std::size_t at = starts_[stride];
+    for (std::size_t left = character % kStride; left > 0 && at < text_.size(); --left) {
+      ++at;
+      while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xc0) == 0x80) ++at;
     }
     return at;
   }
 
-  // Past blanks, line ends and comments.
-  std::size_t SkipBlanks(std::size_t at) const {
-    while (at < text_.size()) {
+ private:
+  static constexpr std::size_t kStride = 32;
+  std::string_view text_;
+  std::vector<std::size_t> starts_;
+};
+
+struct ParserDelete {
+  void operator()(yaml_parser_t* parser) const {
+    yaml_parser_delete(parser);
+    delete parser;
+  }
+};
+
+class YamlReader {
+ public:
+  YamlReader(std::string_view text, Builder& builder)
+      : text_(text),
+        mark_(text.starts_with("\xef\xbb\xbf") ? 3 : 0),
+        characters_(text, mark_),
+        builder_(builder) {}
+
+  bool Run(Refusal& refusal) {
+    const std::unique_ptr<yaml_parser_t, ParserDelete> parser(new yaml_parser_t);
+    if (yaml_parser_initialize(parser.get()) == 0) std::abort();  // out of memory
+    yaml_parser_set_encoding(parser.get(), YAML_UTF8_ENCODING);
+    const std::string_view input = text_.substr(mark_);
+    yaml_parser_set_input_string(parser.get(), reinterpret_cast<const unsigned char*>(input.data()),
+                                 input.size());
+    for (bool more = true; more;) {
+      yaml_event_t event;
+      if (yaml_parser_parse(parser.get(), &event) == 0) {
+        refusal = ErrorOf(*parser);
+        return false;
+      }
+      more = event.type != YAML_STREAM_END_EVENT;
+      const bool taken = Take(event);
+      yaml_event_delete(&event);
+      if (!taken) {
+        refusal = std::move(refusal_);
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct Open {
+    NodeId id = kNoNode;
+    NodeId key = kNoNode;
+    std::string anchor;
+  };
+
+  bool Fail(std::size_t at, std::string_view message, std::string_view reason = "syntax") {
+    const Place place = builder_.document().PlaceAt(at, at);
+    refusal_ = {.line = place.line,
+                .column = place.column,
+                .reason = std::string(reason),
+                .message = std::string(message)};
+    return false;
+  }
+
+  Refusal ErrorOf(const yaml_parser_t& parser) {
+    std::string message = parser.problem == nullptr ? "not YAML" : parser.problem;
+    std::size_t at = parser.error == YAML_READER_ERROR
+                         ? std::min(parser.problem_offset + mark_, text_.size())
+                         : ByteAt(parser.problem_mark);
+    // What has no end is best shown where it begins.
+    if (at == text_.size() && parser.context != nullptr && parser.error != YAML_READER_ERROR) {
+      message = std::string(parser.context) + ", " + message;
+      at = ByteAt(parser.context_mark);
+    }
+    Fail(at, message);
+    return std::move(refusal_);
+  }
+
+  std::size_t ByteAt(const yaml_mark_t& mark) const { return characters_.ByteAt(mark.index); }
+  static std::string Anchor(const yaml_char_t* name) {
+    return name == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(name));
+  }
+
+  bool Take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_NO_EVENT:
+      case YAML_STREAM_START_EVENT:
+      case YAML_STREAM_END_EVENT:
+      case YAML_DOCUMENT_END_EVENT:
+        return true;
+      case YAML_DOCUMENT_START_EVENT:
+        anchors_.clear();
+        return true;
+      case YAML_ALIAS_EVENT:
+        return Alias(event);
+      case YAML_SCALAR_EVENT:
+        return Scalar(event);
+      case YAML_SEQUENCE_START_EVENT:
+        return Begin(NodeKind::kSequence, event, Anchor(event.data.sequence_start.anchor),
+                     event.data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE);
+      case YAML_MAPPING_START_EVENT:
+        return Begin(NodeKind::kMap, event, Anchor(event.data.mapping_start.anchor),
+                     event.data.mapping_start.style == YAML_FLOW_MAPPING_STYLE);
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return End(event);
+    }
+    return true;
+  }
+
+  bool Alias(const yaml_event_t& event) {
+    Node node{.kind = NodeKind::kAlias};
+    node.start = node.begin = ByteAt(event.start_mark);
+    node.end = node.stop = ByteAt(event.end_mark);
+    const auto target = anchors_.find(Anchor(event.data.alias.anchor));
+    if (target == anchors_.end()) return Fail(node.start, "an alias of nothing before it");
+    node.target = target->second;
+    builder_.Share(node.target);
+    return Leaf(std::move(node), {});
+  }
+
+  bool Scalar(const yaml_event_t& event) {
+    const auto& scalar = event.data.scalar;
+    Node node{.kind = NodeKind::kScalar};
+    node.start = ByteAt(event.start_mark);
+    node.end = node.stop = ByteAt(event.end_mark);
+    node.value.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
+    node.begin = scalar.anchor == nullptr && scalar.tag == nullptr
+                     ? node.start
+                     : SkipProperties(node.start, node.end);
+    switch (scalar.style) {
+      case YAML_SINGLE_QUOTED_SCALAR_STYLE:
+      case YAML_DOUBLE_QUOTED_SCALAR_STYLE:
+        node.style =
+            scalar.style == YAML_SINGLE_QUOTED_SCALAR_STYLE ? Style::kSingle : Style::kDouble;
+        ++node.begin;
+        --node.end;
+        break;
+      case YAML_LITERAL_SCALAR_STYLE:
+      case YAML_FOLDED_SCALAR_STYLE:
+        node.style = Style::kBlock;
+        ContentOfBlock(node);
+        break;
+      case YAML_ANY_SCALAR_STYLE:
+      case YAML_PLAIN_SCALAR_STYLE:
+        if (scalar.plain_implicit != 0 && IsNull(node.value)) node.kind = NodeKind::kNull;
+        break;
+    }
+    return Leaf(std::move(node), Anchor(scalar.anchor));
+  }
+
+  static bool IsNull(std::string_view value) {
+    return value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL";
+  }
+
+  // The lines behind the header; libyaml's end is behind the empty lines that follow.
+  void ContentOfBlock(Node& node) const {
+    const std::size_t newline = std::min(text_.find('\n', node.begin), node.end);
+    node.begin = std::min(newline + 1, node.end);
+    while (node.end > node.begin && IsBlank(text_[node.end - 1])) --node.end;
+    node.stop = node.end;
+  }
+
+  // Past anchors, tags, blanks and comments.
+  std::size_t SkipProperties(std::size_t at, std::size_t end) const {
+    while (at < end) {
       if (IsBlank(text_[at])) {
         ++at;
-      } else if (text_[at] == '#' && (at == 0 || IsBlank(text_[at - 1]))) {
-        at = std::min(text_.find('\n', at), text_.size());
+      } else if (text_[at] == '#' && at > 0 && IsBlank(text_[at - 1])) {
+        at = std::min(text_.find('\n', at), end);
+      } else if (text_[at] == '&' || text_[at] == '!') {
+        while (at < end && !IsBlank(text_[at])) ++at;
       } else {
         break;
       }
@@ -45,204 +216,18 @@ class Spans {
     return at;
   }
 
-  // Fills begin, end, stop and style of a scalar whose start is known; false when the text at that
-  // place does not say what the value says. `indent`: column of the collection it is in, -1 at top.
-  bool Scalar(Node& node, std::int64_t indent) const {
-    node.begin = SkipProperties(node.start);
-    const char first = node.begin < text_.size() ? text_[node.begin] : '\0';
-    if (first == '\'' || first == '"') return Quoted(node, first);
-    if (first == '|' || first == '>') return Block(node, indent);
-    return Plain(node);
-  }
-
-  bool Plain(Node& node) const {
-    node.style = Style::kPlain;
-    if (node.value.empty()) return Absent(node);
-    std::size_t at = node.begin;
-    for (char c : node.value) {
-      if (IsBlank(c)) continue;
-      while (at < text_.size() && IsBlank(text_[at])) ++at;
-      if (at == text_.size() || text_[at] != c) return false;
-      ++at;
-    }
-    node.end = node.stop = at;
-    return true;
-  }
-
-  // The next of the colons after a key.
-  std::size_t Colon(std::size_t at) const {
-    at = SkipBlanks(at);
-    return at < text_.size() && text_[at] == ':' ? at + 1 : at;
-  }
-
- private:
-  bool Quoted(Node& node, char quote) const {
-    node.style = quote == '"' ? Style::kDouble : Style::kSingle;
-    std::size_t at = ++node.begin;
-    for (; at < text_.size(); ++at) {
-      if (quote == '"' && text_[at] == '\\') {
-        ++at;
-      } else if (text_[at] == quote) {
-        if (quote == '"' || at + 1 == text_.size() || text_[at + 1] != quote) break;
-        ++at;
-      }
-    }
-    // A tag without a value, before something quoted.
-    if (node.value.empty() && at != node.begin) return Absent(node);
-    if (at >= text_.size()) return false;
-    node.end = at;
-    node.stop = at + 1;
-    return true;
-  }
-
-  static bool Absent(Node& node) {
-    node.style = Style::kPlain;
-    node.begin = node.end = node.stop = node.start;
-    return true;
-  }
-
-  // Lines that are blank or further in than the collection around.
-  bool Block(Node& node, std::int64_t indent) const {
-    node.style = Style::kBlock;
-    const std::size_t newline = text_.find('\n', node.begin);
-    node.begin = node.end = std::min(newline, text_.size() - 1) + 1;
-    for (std::size_t line = node.begin; line < text_.size();) {
-      const std::size_t stop = std::min(text_.find('\n', line), text_.size());
-      std::size_t at = line;
-      while (at < stop && text_[at] == ' ') ++at;
-      const bool blank = at == stop || text_[at] == '\r';
-      if (!blank && static_cast<std::int64_t>(at - line) <= indent) break;
-      if (!blank) node.end = stop > line && text_[stop - 1] == '\r' ? stop - 1 : stop;
-      line = stop + 1;
-    }
-    node.stop = node.end;
-    return true;
-  }
-
-  std::string_view text_;
-};
-
-// yaml-cpp takes what we throw out of its loop as it takes its own.
-struct Stop {
-  Refusal refusal;
-};
-
-class Events : public YAML::EventHandler {
- public:
-  Events(std::string_view text, std::size_t bom, Builder& builder)
-      : text_(text), spans_(text), bom_(bom), builder_(builder) {}
-
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    anchors_.clear();
-    const std::size_t at = At(mark);
-    // yaml-cpp begins a new document wherever one ended; YAML wants a marker between.
-    if (documents_++ > 0 && !text_.substr(at).starts_with("---") && !AfterEndMarker(at))
-      Fail(at, "nothing but \"---\" can follow here");
-  }
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Node node{.kind = NodeKind::kNull};
-    node.start = node.begin = node.end = node.stop = Absent();
-    const std::size_t at = spans_.SkipProperties(At(mark));
-    for (std::string_view word : {"null", "Null", "NULL", "~"}) {
-      // Where nothing stands, the mark is that of the next token: a key `null:`, `nullable:`.
-      const std::size_t stop = at + word.size();
-      if (!text_.substr(at).starts_with(word)) continue;
-      if (stop < text_.size() && !IsBlank(text_[stop]) &&
-          std::string_view(",]}").find(text_[stop]) == std::string_view::npos)
-        continue;
-      node.start = At(mark);
-      node.begin = at;
-      node.end = node.stop = stop;
-      break;
-    }
-    Leaf(std::move(node), anchor);
-  }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    Node node{.kind = NodeKind::kAlias};
-    node.start = node.begin = At(mark);
-    const auto target = anchors_.find(anchor);
-    if (target == anchors_.end()) Fail(node.start, "an alias inside of what it stands for");
-    node.target = target->second;
-    node.end = node.begin + 1;
-    while (node.end < text_.size() && !IsBlank(text_[node.end]) &&
-           std::string_view(",[]{}").find(text_[node.end]) == std::string_view::npos)
-      ++node.end;
-    node.stop = node.end;
-    builder_.Share(node.target);
-    Leaf(std::move(node), YAML::NullAnchor);
-  }
-
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                const std::string& value) override {
-    Node node{.kind = NodeKind::kScalar, .start = At(mark), .value = value};
-    const std::int64_t indent = open_.empty() ? -1 : open_.back().column;
-    if (!spans_.Scalar(node, indent)) Fail(node.start, "a value whose end is not clear");
-    Leaf(std::move(node), anchor);
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value style) override {
-    Begin(NodeKind::kSequence, mark, anchor, style);
-  }
-  void OnSequenceEnd() override { End(']'); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value style) override {
-    Begin(NodeKind::kMap, mark, anchor, style);
-  }
-  void OnMapEnd() override { End('}'); }
-
- private:
-  struct Open {
-    NodeId id = kNoNode;
-    NodeId key = kNoNode;
-    YAML::anchor_t anchor = YAML::NullAnchor;
-    std::int64_t column = -1;
-  };
-
-  [[noreturn]] void Fail(std::size_t at, std::string_view message,
-                         std::string_view why = "syntax") {
-    const Place place = builder_.document().PlaceAt(at, at);
-    throw Stop{{.line = place.line,
-                .column = place.column,
-                .reason = std::string(why),
-                .message = std::string(message)}};
-  }
-
-  std::size_t At(const YAML::Mark& mark) const {
-    return std::min(text_.size(), static_cast<std::size_t>(std::max(mark.pos, 0)) + bom_);
-  }
-
-  bool AfterEndMarker(std::size_t at) const {
-    const std::size_t marker = text_.substr(0, at).rfind("\n...");
-    return marker != std::string_view::npos && spans_.SkipBlanks(marker + 4) == at;
-  }
-
-  // Where a value that is left out would stand: behind the colon, or the dash.
-  std::size_t Absent() const {
-    if (open_.empty()) return 0;
-    const Node& parent = builder_.document().Raw(open_.back().id);
-    if (open_.back().key != kNoNode)
-      return spans_.Colon(builder_.document().Raw(open_.back().key).stop);
-    return parent.entries.empty() ? parent.begin : Last(parent);
-  }
-  std::size_t Last(const Node& parent) const {
-    return builder_.document().Raw(parent.entries.back().value).stop;
-  }
-
-  NodeId Store(Node node) {
+  bool Store(Node node, NodeId& id) {
     const std::size_t at = node.start;
-    const NodeId id = builder_.Add(std::move(node));
-    if (id == kNoNode) Fail(at, "more values than a manifest has", "too_large");
-    return id;
+    id = builder_.Add(std::move(node));
+    return id != kNoNode || Fail(at, "more values than a manifest has", "too_large");
   }
 
-  void Leaf(Node node, YAML::anchor_t anchor) {
-    const NodeId id = Store(std::move(node));
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = id;
+  bool Leaf(Node node, const std::string& anchor) {
+    NodeId id = kNoNode;
+    if (!Store(std::move(node), id)) return false;
+    if (!anchor.empty()) anchors_[anchor] = id;
     Attach(id);
+    return true;
   }
 
   void Attach(NodeId id) {
@@ -262,83 +247,52 @@ class Events : public YAML::EventHandler {
     }
   }
 
-  void Begin(NodeKind kind, const YAML::Mark& mark, YAML::anchor_t anchor,
-             YAML::EmitterStyle::value style) {
-    Node node{.kind = kind,
-              .style = style == YAML::EmitterStyle::Flow ? Style::kFlow : Style::kBlock,
-              .start = At(mark)};
-    node.begin = BlockBegin(node);
+  bool Begin(NodeKind kind, const yaml_event_t& event, std::string anchor, bool flow) {
+    Node node{.kind = kind, .style = flow ? Style::kFlow : Style::kBlock};
+    node.start = ByteAt(event.start_mark);
+    if (open_.size() >= kMaxDepth) return Fail(node.start, "nested too deeply");
+    // The mark after properties that are the collection's own: those of a block's first key come
+    // with the key.
+    const bool own = kind == NodeKind::kMap ? event.data.mapping_start.anchor != nullptr ||
+                                                  event.data.mapping_start.tag != nullptr
+                                            : event.data.sequence_start.anchor != nullptr ||
+                                                  event.data.sequence_start.tag != nullptr;
+    node.begin = own ? SkipProperties(node.start, text_.size()) : node.start;
     node.end = node.stop = node.begin;
-    const std::size_t column = builder_.document().ColumnAt(node.begin);
-    const std::int64_t around = open_.empty() ? -1 : open_.back().column;
-    open_.push_back(
-        {.id = Store(node),
-         .anchor = anchor,
-         .column = node.style == Style::kBlock ? static_cast<std::int64_t>(column) : around});
+    NodeId id = kNoNode;
+    if (!Store(std::move(node), id)) return false;
+    open_.push_back({.id = id, .anchor = std::move(anchor)});
+    return true;
   }
 
-  // A property at the start is the collection's own, unless the collection is a map whose first
-  // key begins with one: then both have the same start and no line end lies between.
-  std::size_t BlockBegin(const Node& node) const {
-    const std::size_t after = spans_.SkipProperties(node.start);
-    const std::string_view between = text_.substr(node.start, after - node.start);
-    const bool own = node.style == Style::kFlow || node.kind == NodeKind::kSequence ||
-                     between.find('\n') != std::string_view::npos;
-    return own ? after : node.start;
-  }
-
-  void End(char close) {
-    const Open open = open_.back();
-    Node& node = builder_.node(open.id);
-    if (!node.entries.empty()) node.stop = Last(node);
-    if (node.style == Style::kFlow && text_[node.begin] == (close == ']' ? '[' : '{'))
-      CloseFlow(node, close);
-    node.end = node.stop;
+  bool End(const yaml_event_t& event) {
+    const Open open = std::move(open_.back());
     open_.pop_back();
-    if (open.anchor != YAML::NullAnchor) anchors_[open.anchor] = open.id;
+    Node& node = builder_.node(open.id);
+    if (!node.entries.empty()) node.stop = builder_.node(node.entries.back().value).stop;
+    // "[a: b]" holds a map without braces.
+    const bool bracket =
+        node.begin < text_.size() && text_[node.begin] == (node.kind == NodeKind::kMap ? '{' : '[');
+    if (node.style == Style::kFlow && bracket) node.stop = ByteAt(event.end_mark);
+    node.end = node.stop;
+    if (!open.anchor.empty()) anchors_[open.anchor] = open.id;
     Attach(open.id);
-  }
-
-  void CloseFlow(Node& node, char close) {
-    std::size_t at = node.entries.empty() ? node.begin + 1 : node.stop;
-    for (at = spans_.SkipBlanks(at); at < text_.size() && (text_[at] == ',' || text_[at] == ':');)
-      at = spans_.SkipBlanks(at + 1);
-    if (at >= text_.size() || text_[at] != close)
-      Fail(node.start, "brackets whose end is not clear");
-    node.stop = at + 1;
+    return true;
   }
 
   std::string_view text_;
-  Spans spans_;
-  std::size_t bom_;
+  std::size_t mark_;  // of the byte order, in bytes
+  Characters characters_;
   Builder& builder_;
-  std::size_t documents_ = 0;
+  Refusal refusal_;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, NodeId> anchors_;
+  std::map<std::string, NodeId> anchors_;
 };
 
 }  // namespace
 
 bool ReadYaml(std::string_view text, Builder& builder, Refusal& refusal) {
-  const std::size_t bom = text.starts_with("\xef\xbb\xbf") ? 3 : 0;
-  Events events(text, bom, builder);
-  try {
-    std::istringstream stream{std::string(text.substr(bom))};
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(events)) {
-    }
-    return true;
-  } catch (const Stop& stop) {
-    refusal = stop.refusal;
-  } catch (const YAML::Exception& error) {
-    refusal = {.line = static_cast<std::uint32_t>(std::max(error.mark.line, 0) + 1),
-               .column = static_cast<std::uint32_t>(std::max(error.mark.column, 0) + 1),
-               .reason = "syntax",
-               .message = error.msg};
-  } catch (const std::exception& error) {
-    refusal = {.reason = "syntax", .message = error.what()};
-  }
-  return false;
+  return YamlReader(text, builder).Run(refusal);
 }
 
 }  // namespace expanse::workload::kubernetes
