@@ -21,10 +21,6 @@ bool IsConflict(const base::Error& error) {
          error.reason == "file.changed";
 }
 
-std::string Lines(std::size_t count) {
-  return fmt::format("{} line{}", count, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 base::Result<v1::Artifact> GetArtefact(Planes& planes, const std::string& id) {
@@ -66,7 +62,7 @@ std::expected<void, Failure> ApplyArtefact(App& app, const v1::Artifact& artefac
   if (!patched) return fail(patched.error());
   if (auto written = RewriteFile(target, *read, *patched); !written) return fail(written.error());
   const DiffLines lines = CountLines(artefact.data());
-  Say(app, fmt::format("Changed {}: {} for {}.", target, Lines(lines.added), Lines(lines.removed)));
+  Say(app, fmt::format("Applied to {}: +{} -{} lines.", target, lines.added, lines.removed));
   return {};
 }
 

@@ -176,7 +176,7 @@ TEST_F(AnalyseCommands, YesAtThePromptShowsTheDiffAndApplies) {
   terminal_.answers = {"what?", "y"};
   ASSERT_EQ(Run({script_}), 0) << terminal_.err;
   EXPECT_TRUE(terminal_.err.starts_with(kPrompt + kPrompt)) << terminal_.err;
-  EXPECT_NE(terminal_.err.find("Changed " + script_ + ": 1 line for 1 line."), std::string::npos);
+  EXPECT_NE(terminal_.err.find("Applied to " + script_ + ": +1 -1 lines."), std::string::npos);
   EXPECT_TRUE(terminal_.out.ends_with(platform_.artefacts[0].data()));
   EXPECT_EQ(Script(), Patched(kScript));  // with the secret that never left
   struct stat info{};
