@@ -58,9 +58,11 @@ class CommandReader {
       const NodeId value = document_.Find(entry.value, "value");
       const std::string_view name = document_.Text(document_.Find(entry.value, "name"));
       if (name.empty() || !document_.Is(value, NodeKind::kScalar) ||
-          document_.At(value).templated || part_.environment.size() > kMaxVariables)
+          document_.At(value).templated || bytes_ > kMaxBytes)
         continue;
+      // Each may hold the one before twice.
       Word word = Expand(document_.Text(value), part_.environment);
+      bytes_ += name.size() + word.text.size() + sizeof(Word);
       if (word.resolved) part_.environment[std::string(name)] = std::move(word.text);
     }
   }
@@ -90,7 +92,6 @@ class CommandReader {
   }
 
  private:
-  static constexpr std::size_t kMaxVariables = 4096;
   static constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
 
   void AddWord(NodeId id) {

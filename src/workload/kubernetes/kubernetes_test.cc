@@ -73,6 +73,17 @@ TEST(Kubernetes, AliasesCannotMakeMuchOfLittle) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+TEST(Kubernetes, VariablesCannotMakeMuchOfLittle) {
+  std::string text = "{name: c, args: [$(A99)], env: [{name: A0, value: 0123456789}";
+  for (int i = 1; i < 100; ++i)
+    text += fmt::format(", {{name: A{}, value: $(A{})$(A{})}}", i, i - 1, i - 1);
+  const auto parsed = ParseKubernetes(Pod(text + "]}"));
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : parsed->parts.front().environment) bytes += value.size();
+  EXPECT_LT(bytes, std::size_t{8} << 20);
+}
+
 TEST(Kubernetes, LargeManifestsAreReadInLinearTime) {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "---\n" + Read(kCorpus / "deployment-documents.yaml");
