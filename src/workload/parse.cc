@@ -36,9 +36,11 @@ struct Signs {
 };
 
 bool IsNomadJob(std::string_view line) {
-  if (!line.starts_with("job")) return false;
-  line = base::Trim(line.substr(3));
-  return line.starts_with('"') && line.substr(1).contains('"');
+  if (!line.starts_with("job") && !line.starts_with("\"job\"")) return false;
+  line = base::Trim(line.substr(line.starts_with('"') ? 5 : 3));
+  // A label in quotes, or one that a template of Levant's or nomad-pack's has still to write.
+  return (line.starts_with('"') && line.substr(1).contains('"')) || line.starts_with("[[") ||
+         line.starts_with("{{");
 }
 
 Signs FindSigns(std::string_view text) {
@@ -81,7 +83,9 @@ Parsed<Format> DetectFormat(std::string_view path, std::string_view text) {
   if (!markup && !SourceLanguage(path, text).empty()) return Format::kSource;
   if (json && signs.nomad_json && !signs.api_version) return Format::kNomad;
   if (signs.api_version && signs.kind) return Format::kKubernetes;
-  if (signs.job_block || EndsInOneOf(name, {".nomad", ".hcl"})) return Format::kNomad;
+  if (signs.job_block || EndsInOneOf(name, {".nomad", ".hcl"}) || name.contains(".nomad.")) {
+    return Format::kNomad;
+  }
   // Refused with a better reason by the parser than there is here.
   if (markup) return Format::kKubernetes;
   return Refuse("unknown_format",

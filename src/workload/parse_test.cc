@@ -21,6 +21,9 @@ TEST(DetectFormat, ByContentFirst) {
   EXPECT_EQ(Detected("a", "{\n  \"apiVersion\": \"v1\",\n \"kind\": \"Pod\"}"), "kubernetes");
   EXPECT_EQ(Detected("-", "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n"), "kubernetes");
   EXPECT_EQ(Detected("a", "# x\njob \"train\" {\n}\n"), "nomad");
+  EXPECT_EQ(Detected("a", "\"job\" \"old\" {\n}\n"), "nomad");
+  EXPECT_EQ(Detected("a.tpl", "job [[ template \"name\" . ]] {\n}\n"), "nomad");
+  EXPECT_EQ(Detected("a", "jobs \"a\" \"b\"\n"), "unknown_format");
   EXPECT_EQ(Detected("a.json", "{\"Job\": {\"TaskGroups\": []}}"), "nomad");
 }
 
@@ -29,6 +32,7 @@ TEST(DetectFormat, ByNameWhereTheContentLeavesItOpen) {
   EXPECT_EQ(Detected("x/y.SBATCH", "run\n"), "sbatch");
   EXPECT_EQ(Detected("a.yaml", "services:\n  web:\n"), "kubernetes") << "whose parser says why not";
   EXPECT_EQ(Detected("a.hcl", "variable \"x\" {}\n"), "nomad");
+  EXPECT_EQ(Detected("a.nomad.tpl", "[[ if x ]]\n"), "nomad");
   EXPECT_EQ(Detected("a.py", "import torch\n"), "source");
   EXPECT_EQ(Detected("a", "#!/usr/bin/env -S python3 -u\nimport torch\n"), "source");
 }
