@@ -1,5 +1,6 @@
 """Bad input meets a clear error: at the planes' doors, at the CLI, at the daemon's configuration."""
 
+import base64
 import json
 import os
 import subprocess
@@ -39,6 +40,23 @@ class BadInput(unittest.TestCase):
         # A compute may not read, a user may not ingest.
         self.assertEqual(p.call(p.data_url, LIST, {}, p.compute_token())[0], 403)
         self.assertEqual(p.call(p.data_url, "expanse.data.v1.IngestService.Ingest", {}, good)[0], 403)
+
+    def test_questions(self):
+        p = self.platform
+        analyse = "expanse.intelligence.v1.IntelligenceService.Analyse"
+        question = {"target": {"path": "job.sh", "data": base64.b64encode(b"#!/bin/sh\n#SBATCH --mem=1G\ntrue\n").decode()}}
+        good = p.access_token()
+        self.assertEqual(p.call(p.intelligence_url, analyse, question)[0], 401)
+        self.assertEqual(p.call(p.intelligence_url, analyse, question, p.compute_token())[0], 403)
+        self.assertEqual(p.call(p.intelligence_url, analyse, question, good)[0], 200)
+        for bad in ({}, {"target": {"path": "x"}}, {"target": {"path": "a.yaml", "data": base64.b64encode(b"\0\xff{").decode()}},
+                    {"target": {"path": "big.sh", "data": base64.b64encode(b"#" * (4 << 20) + b"\n").decode()}},
+                    dict(question, requested={"cpu_cores": -1}), dict(question, workload="x" * 2000)):
+            status, answer = p.call(p.intelligence_url, analyse, bad, good)
+            self.assertEqual(status, 400, str(bad)[:100])
+            self.assertTrue(answer["message"], answer)
+        status, answer = p.call(p.intelligence_url, analyse, {"target": {"path": "x", "data": "A" * (12 << 20)}}, good)
+        self.assertEqual((status, answer["code"]), (429, "resource_exhausted"))
 
     def test_bodies(self):
         p = self.platform

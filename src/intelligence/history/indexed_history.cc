@@ -1,5 +1,6 @@
 #include "intelligence/history/indexed_history.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
@@ -22,16 +23,18 @@ using store::sql::Transaction;
 namespace {
 
 constexpr std::chrono::seconds kLongestPause{30};
+// How old an index may be before that is said.
+constexpr std::chrono::seconds kBehind{60};
 
 }  // namespace
 
 struct IndexedHistory::Impl {
   Impl(const HistoryOptions& set, const HistorySources& sources,
-       std::unique_ptr<store::sql::Database> opened, base::Clock& clock,
+       std::unique_ptr<store::sql::Database> opened, base::Clock& now,
        base::MetricRegistry& metrics)
       : options(set),
         database(std::move(opened)),
-        indexer(sources, *database, bundles, clock, metrics),
+        indexer(sources, *database, bundles, now, metrics),
         look_ups(metrics.GetCounter("expanse_history_lookups_total",
                                     "Look-ups of recorded runs of a workload.")),
         failures(metrics.GetCounter("expanse_history_failures_total",
@@ -43,7 +46,7 @@ struct IndexedHistory::Impl {
         caught_up(
             metrics.GetGauge("expanse_history_caught_up_timestamp_seconds",
                              "When the history index last had all executions, in Unix time.")),
-        wall(clock) {}
+        clock(now) {}
 
   base::Status Load();
   // Reads the feed to its end, and settles what is due; ends early when told to stop.
@@ -61,7 +64,10 @@ struct IndexedHistory::Impl {
   base::Gauge& bundle_count;
   base::Gauge& memory;
   base::Gauge& caught_up;
-  base::Clock& wall;
+  base::Clock& clock;
+  // When the feed was last read to its end (Clock::Mono); an index that there was counts as whole
+  // when it is opened, one that is begun does not.
+  std::atomic<base::MonoTime> whole_at = base::MonoTime::min();
 
   std::mutex mutex;  // guards notified
   std::condition_variable_any changed;
@@ -72,6 +78,7 @@ struct IndexedHistory::Impl {
 base::Status IndexedHistory::Impl::Load() {
   EXPANSE_ASSIGN_OR_RETURN(const store::FeedPlace place,
                            database->WithRead([](Transaction& tx) { return ReadPlace(tx); }));
+  if (place.change != 0) whole_at = clock.Mono();
   EXPANSE_RETURN_IF_ERROR(database->WithWrite([&](Transaction& tx) {
     HistoryWriter writer(tx);
     return place.change == 0 ? writer.Clear() : writer.DropUnused();
@@ -94,7 +101,9 @@ base::Status IndexedHistory::Impl::Follow(const std::stop_token& stop) {
   }
   bundle_count.Set(static_cast<double>(bundles.size()));
   memory.Set(static_cast<double>(bundles.memory_bytes()));
-  if (!stop.stop_requested()) caught_up.Set(static_cast<double>(base::ToMicros(wall.Now())) / 1e6);
+  if (stop.stop_requested()) return {};
+  caught_up.Set(static_cast<double>(base::ToMicros(clock.Now())) / 1e6);
+  whole_at = clock.Mono();
   return {};
 }
 
@@ -141,8 +150,15 @@ base::Result<Found> IndexedHistory::Find(const Query& query) {
                       "a look-up needs an organisation");
   }
   impl_->look_ups.Add();
-  return impl_->database->WithRead(
-      [&](Transaction& tx) { return Lookup(tx, impl_->bundles, query).Run(); });
+  EXPANSE_ASSIGN_OR_RETURN(Found found, impl_->database->WithRead([&](Transaction& tx) {
+    return Lookup(tx, impl_->bundles, query).Run();
+  }));
+  const base::MonoTime whole_at = impl_->whole_at;
+  if (whole_at == base::MonoTime::min() || impl_->clock.Mono() - whole_at > kBehind) {
+    found.notes.emplace_back("The index of recorded runs is behind: there may be more runs.");
+    found.version += "-behind";
+  }
+  return found;
 }
 
 void IndexedHistory::Start() {

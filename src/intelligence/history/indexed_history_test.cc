@@ -45,6 +45,24 @@ TEST_F(IndexedHistoryTest, NothingIsKnownOfTheUnknown) {
   EXPECT_FALSE(history_->Find({.organisation_id = "", .compute_id = "", .fingerprint = {}}));
 }
 
+TEST_F(IndexedHistoryTest, SaysWhenItIsBehind) {
+  Put({.id = "r1", .files = Script()});
+  const Found early = Find(Ask(Script()));
+  ASSERT_EQ(early.notes.size(), 1U);
+  EXPECT_NE(early.notes[0].find("behind"), std::string::npos);
+  CatchUp();
+  const Found whole = Find(Ask(Script()));
+  EXPECT_TRUE(whole.notes.empty());
+  Open();  // one that was whole counts as such when it is opened again
+  EXPECT_EQ(Find(Ask(Script())).version, whole.version);
+  clock_.Advance(std::chrono::minutes(5));
+  const Found late = Find(Ask(Script()));
+  EXPECT_EQ(late.notes.size(), 1U);
+  EXPECT_NE(late.version, whole.version);
+  CatchUp();
+  EXPECT_EQ(Find(Ask(Script())).version, whole.version);
+}
+
 TEST_F(IndexedHistoryTest, RunsOfTheSameSourceWhateverWasAskedFor) {
   for (int i = 1; i <= 4; ++i)
     Put({.id = "r" + std::to_string(i), .memory_gib = 4.0 + i, .files = Script()});
