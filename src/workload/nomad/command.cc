@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "workload/nomad/jobspec.h"
+#include "workload/source/launchers.h"
+#include "workload/source/shell_commands.h"
 
 namespace expanse::workload::nomad {
 namespace {
@@ -81,6 +83,46 @@ void AddJava(Config& config, Command& command) {
   config.AddWords("args", command);
 }
 
+// A file of the task's directory by the name that all ways to write it share: /local/x,
+// ${NOMAD_TASK_DIR}/x and local/x are one.
+std::string TaskFile(std::string_view path) {
+  constexpr std::string_view kDirectory = "${NOMAD_TASK_DIR}/";
+  if (path.starts_with(kDirectory)) return "local/" + std::string(path.substr(kDirectory.size()));
+  while (path.starts_with("./")) path.remove_prefix(2);
+  if (path.starts_with('/')) path.remove_prefix(1);
+  return std::string(path);
+}
+
+// The script that a command line runs, where it names one: `run.sh` or `bash run.sh`.
+std::string ScriptOf(const Command& command) {
+  for (const Word& word : command.words) {
+    if (source::IsShell(source::BaseName(word.text)) || word.text.starts_with('-')) continue;
+    return TaskFile(word.text);
+  }
+  return {};
+}
+
+// What a script runs that a template of the task writes.
+void ReadRendered(Context& context, const Section& task, const std::string& script, Part& part) {
+  ForEachSection(context, task, "template", [&](const Section& rendered) {
+    const Expression* const data = rendered.Find("data");
+    if (data == nullptr || TaskFile(GetName(context, rendered, "destination")) != script)
+      return true;
+    const auto text = context.evaluator.Evaluate(*data, rendered.scope).AsString();
+    if (!text || text->size() > kMaxWordBytes) return true;
+    if (text->starts_with("#!") && !text->substr(0, text->find('\n')).contains("sh")) return true;
+    auto commands = source::ReadShellScript(*text, {.variables = part.environment}).commands;
+    for (Command& command : commands) {
+      // A line of the template's own.
+      if (command.words.empty() || command.words[0].text.starts_with("{{")) continue;
+      command.place = PlaceOfValue(context, *data);
+      for (Word& word : command.words) word.resolved = word.resolved && !IsRuntimeText(word.text);
+      part.commands.push_back(std::move(command));
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 void ReadCommand(Context& context, const Section& task, Part& part, std::size_t begin) {
@@ -97,7 +139,10 @@ void ReadCommand(Context& context, const Section& task, Part& part, std::size_t 
   }
   if (command.words.empty()) return;
   if (command.place.line == 0) command.place = context.lines.PlaceOf(begin, begin);
-  part.commands.push_back(std::move(command));
+  const std::string script = ScriptOf(command);
+  part.commands =
+      source::CommandsOfArguments(std::move(command.words), command.place, part.environment);
+  if (!script.empty()) ReadRendered(context, task, script, part);
 }
 
 void ReadFiles(Context& context, const Section& task, std::vector<std::string>& files) {

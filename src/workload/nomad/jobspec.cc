@@ -181,12 +181,12 @@ class Reader {
     ReadLifecycle(task, part);
     if (group.disk != nullptr) ReadDisk(*group.disk, part, places);
     ReadResources(context_, task, part, places);
-    ReadCommand(context_, task, part, task.begin);
     const Value environment = Members(context_, task, "env");
     for (const auto& [name, value] : environment.object()) {
       const auto text = value.AsString();
       if (text && !IsRuntimeText(*text)) part.environment[name] = *text;
     }
+    ReadCommand(context_, task, part, task.begin);
     ReadFiles(context_, task, jobspec_.submission.files);
     SortSettings(part, places);
     AddInsertions(places, part);
