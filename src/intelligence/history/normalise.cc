@@ -115,12 +115,16 @@ std::string OnePass(Language language, std::string_view text) {
 Language LanguageOf(std::string_view path, std::string_view text) {
   const std::string name = base::ToLower(path.substr(path.rfind('/') + 1));
   if (name == "makefile" || name == "dockerfile") return Language::kHash;
+  Language by_name = Language::kUnknown;
   for (const Ending& known : kEndings) {
-    if (name.ends_with(known.ending)) return known.language;
+    if (name.ends_with(known.ending)) by_name = known.language;
   }
+  if (by_name != Language::kUnknown && by_name != Language::kShell) return by_name;
+  // A batch script may be of any language, and schedulers know it by another name than its user.
   const std::string_view first = FirstLine(text);
-  if (first.starts_with("#!")) return OfInterpreter(first);
-  return HasDirectives(text) ? Language::kShell : Language::kUnknown;
+  const Language by_line = first.starts_with("#!") ? OfInterpreter(first) : Language::kUnknown;
+  if (by_line != Language::kUnknown) return by_line;
+  return by_name == Language::kShell || HasDirectives(text) ? Language::kShell : Language::kUnknown;
 }
 
 std::string NormaliseSource(std::string_view path, std::string_view data) {

@@ -23,7 +23,8 @@ enum class Language : std::uint8_t {
   kPercent,  // "%": MATLAB
 };
 
-// By the name's ending, else by the first line ("#!"), else a scheduler's directives.
+// By the name's ending; for batch scripts and names without one by the first line ("#!"), else by a
+// scheduler's directives.
 Language LanguageOf(std::string_view path, std::string_view text);
 
 // Commands word by word: comments and directives go, but for what sets the environment; options of

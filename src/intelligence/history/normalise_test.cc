@@ -81,6 +81,13 @@ TEST(NormaliseSource, KnowsTheCommentsOfOtherLanguages) {
   EXPECT_EQ(NormaliseSource("", ""), "");
 }
 
+TEST(NormaliseSource, ABatchScriptMayBeOfAnotherLanguage) {
+  const std::string script = "#!/usr/bin/env python3\n#SBATCH --mem=1G\nx = '''\n# y\n'''\n";
+  const std::string normal = "#!/usr/bin/env python3\nx = '''\n# y\n'''\n";
+  EXPECT_EQ(NormaliseSource("fit.slurm", script), normal);
+  EXPECT_EQ(NormaliseSource("batch_script", script), normal);
+}
+
 TEST(NormaliseSource, TakesResourcesOutOfManifests) {
   const auto manifest = [](const char* resources) {
     return std::string("apiVersion: batch/v1\nkind: Job\nspec:\n  # c\n") +
