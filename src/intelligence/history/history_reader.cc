@@ -1,6 +1,9 @@
 #include "intelligence/history/history_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <tuple>
@@ -61,7 +64,7 @@ base::Result<std::vector<std::int64_t>> HistoryReader::BundlesWithKey(
   std::vector<std::int64_t> bundles;
   EXPANSE_RETURN_IF_ERROR(
       tx_.Query("SELECT bundle_id FROM bundle WHERE organisation_id = :organisation AND bundle_key "
-                "= :key LIMIT :limit",
+                "= :key ORDER BY bundle_id DESC LIMIT :limit",
                 {organisation_id, bundle_key, kMostOfOneKey}, {Column::kInt},
                 [&](const Row& row) { bundles.push_back(row.Int(0)); }));
   return bundles;
@@ -113,8 +116,22 @@ base::Result<BundleFacts> HistoryReader::Facts(std::int64_t bundle_id) {
   return facts;
 }
 
-base::Status HistoryReader::Select(std::string_view sql, std::initializer_list<Value> params,
-                                   std::vector<Candidate>* runs) {
+base::Status HistoryReader::SelectNewest(std::string_view condition,
+                                         std::initializer_list<Value> keys,
+                                         const std::vector<Place>& places, std::size_t limit,
+                                         std::vector<Candidate>* runs) {
+  if (places.empty()) return {};
+  std::string sql = fmt::format(
+      "SELECT execution_id, bundle_id, detail FROM run WHERE {} AND place_id IN (", condition);
+  std::vector<Value> params(keys);
+  // Few texts of the statement, so that it stays prepared: the last place fills up to a power of
+  // two.
+  for (std::size_t i = 0; i < std::bit_ceil(places.size()); ++i) {
+    sql += fmt::format("{}:place{}", i == 0 ? "" : ", ", i);
+    params.emplace_back(places[std::min(i, places.size() - 1)].place_id);
+  }
+  sql += ") ORDER BY submitted_at DESC LIMIT :limit";
+  params.emplace_back(limit);
   return tx_.Query(sql, params, {Column::kText, Column::kInt, Column::kBytes}, [&](const Row& row) {
     auto run = DecodeRun(row.Blob(2));
     if (!run) {  // one damaged row must not hide the rest
@@ -134,39 +151,27 @@ base::Status HistoryReader::RunsOfBundle(std::int64_t bundle_id, const std::stri
   EXPANSE_RETURN_IF_ERROR(tx_.Query("SELECT place_id FROM bundle_place WHERE bundle_id = :bundle",
                                     {bundle_id}, {Column::kInt},
                                     [&](const Row& row) { has_run_at.insert(row.Int(0)); }));
+  std::vector<Place> here;
   for (const Place& place : places) {
-    if (!has_run_at.contains(place.place_id)) continue;
-    if (arguments_hash == nullptr) {
-      EXPANSE_RETURN_IF_ERROR(Select(
-          "SELECT execution_id, bundle_id, detail FROM run WHERE bundle_id = :bundle AND place_id "
-          "= :place ORDER BY submitted_at DESC LIMIT :limit",
-          {bundle_id, place.place_id, limit}, runs));
-      continue;
-    }
-    const std::size_t before = runs->size();
-    EXPANSE_RETURN_IF_ERROR(
-        Select("SELECT execution_id, bundle_id, detail FROM run WHERE bundle_id = :bundle AND "
-               "arguments_key = :arguments AND place_id = :place ORDER BY submitted_at DESC LIMIT "
-               ":limit",
-               {bundle_id, TextKey(*arguments_hash), place.place_id, limit}, runs));
-    runs->erase(std::remove_if(runs->begin() + static_cast<std::ptrdiff_t>(before), runs->end(),
-                               [&](const Candidate& candidate) {
-                                 return candidate.run.arguments_hash != *arguments_hash;
-                               }),
-                runs->end());
+    if (has_run_at.contains(place.place_id)) here.push_back(place);
   }
+  if (arguments_hash == nullptr)
+    return SelectNewest("bundle_id = :bundle", {bundle_id}, here, limit, runs);
+  const auto before = static_cast<std::ptrdiff_t>(runs->size());
+  EXPANSE_RETURN_IF_ERROR(SelectNewest("bundle_id = :bundle AND arguments_key = :arguments",
+                                       {bundle_id, TextKey(*arguments_hash)}, here, limit, runs));
+  const auto other = [&](const Candidate& candidate) {
+    return candidate.run.arguments_hash != *arguments_hash;
+  };
+  runs->erase(std::remove_if(runs->begin() + before, runs->end(), other), runs->end());
   return {};
 }
 
 base::Status HistoryReader::RunsOfName(std::string_view user, std::string_view job_name,
                                        const std::vector<Place>& places, std::size_t limit,
                                        std::vector<Candidate>* runs) {
-  for (const Place& place : places) {
-    EXPANSE_RETURN_IF_ERROR(
-        Select("SELECT execution_id, bundle_id, detail FROM run WHERE name_key = :name AND "
-               "place_id = :place ORDER BY submitted_at DESC LIMIT :limit",
-               {NameKey(user, job_name), place.place_id, limit}, runs));
-  }
+  EXPANSE_RETURN_IF_ERROR(
+      SelectNewest("name_key = :name", {NameKey(user, job_name)}, places, limit, runs));
   std::erase_if(*runs, [&](const Candidate& candidate) {
     return candidate.run.user != user || candidate.run.job_name != job_name;
   });
@@ -175,12 +180,8 @@ base::Status HistoryReader::RunsOfName(std::string_view user, std::string_view j
 
 base::Status HistoryReader::RunsOfOwner(std::string_view owner, const std::vector<Place>& places,
                                         std::size_t limit, std::vector<Candidate>* runs) {
-  for (const Place& place : places) {
-    EXPANSE_RETURN_IF_ERROR(
-        Select("SELECT execution_id, bundle_id, detail FROM run WHERE owner_key = :owner AND "
-               "place_id = :place ORDER BY submitted_at DESC LIMIT :limit",
-               {TextKey(owner), place.place_id, limit}, runs));
-  }
+  EXPANSE_RETURN_IF_ERROR(
+      SelectNewest("owner_key = :owner", {TextKey(owner)}, places, limit, runs));
   std::erase_if(*runs, [&](const Candidate& candidate) { return candidate.run.owner != owner; });
   return {};
 }

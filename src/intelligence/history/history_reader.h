@@ -67,8 +67,11 @@ class HistoryReader {
  private:
   base::Result<bool> FitsAround(std::int64_t bundle_id, std::string_view entry_hash,
                                 const std::set<std::string>& files);
-  base::Status Select(std::string_view sql, std::initializer_list<store::sql::Value> params,
-                      std::vector<Candidate>* runs);
+  // `condition` compares columns with `keys`, in their order.
+  base::Status SelectNewest(std::string_view condition,
+                            std::initializer_list<store::sql::Value> keys,
+                            const std::vector<Place>& places, std::size_t limit,
+                            std::vector<Candidate>* runs);
 
   store::sql::Transaction& tx_;
 };

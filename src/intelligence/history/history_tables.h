@@ -12,7 +12,7 @@ namespace expanse::intelligence::history {
 std::span<const store::sql::Migration> HistoryMigrations();
 
 // What rows mean. An index of another version is emptied and made again.
-inline constexpr std::int64_t kIndexVersion = 1;
+inline constexpr std::int64_t kIndexVersion = 2;
 
 // Keys of text in indexes: 63 bits of its SHA-256, never 0. Whoever finds a row by one compares the
 // text.

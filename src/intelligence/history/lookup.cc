@@ -123,6 +123,8 @@ base::Result<std::vector<Candidate>> Lookup::RunsOf(const std::vector<std::int64
                                                     bool same_arguments, const Places& places) {
   std::vector<Candidate> runs;
   for (const std::int64_t bundle_id : bundles) {
+    // Of very many bundles with very many runs the newest bundles count.
+    if (runs.size() > 2 * limit_) break;
     EXPANSE_RETURN_IF_ERROR(reader_.RunsOfBundle(
         bundle_id, same_arguments ? &arguments_.hash : nullptr, places, limit_ + 1, &runs));
   }

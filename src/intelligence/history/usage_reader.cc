@@ -36,12 +36,14 @@ class Samples {
   }
   // In buckets of at least a minute, of the run's whole time.
   base::Result<std::vector<SeriesResult>> Read(std::string_view metric) {
-    const bool there = std::any_of(infos_.begin(), infos_.end(), [&](const SeriesInfo& info) {
-      return info.key.metric == metric;
-    });
-    if (!there) return std::vector<SeriesResult>{};
+    const auto count = static_cast<std::size_t>(
+        std::count_if(infos_.begin(), infos_.end(),
+                      [&](const SeriesInfo& info) { return info.key.metric == metric; }));
+    if (count == 0) return std::vector<SeriesResult>{};
+    // Two more where the first and the last bucket are only touched.
+    const auto most = std::clamp<std::size_t>(kMostBucketsInAll / count, 3, kMostBuckets) - 2;
     const auto span = std::chrono::duration_cast<std::chrono::seconds>(*last_ - *first_);
-    const auto minutes = span / kMinute / static_cast<std::int64_t>(kMostBuckets - 2) + 1;
+    const auto minutes = span / kMinute / static_cast<std::int64_t>(most) + 1;
     return series_.Query({.compute_id = execution_.compute_id,
                           .scope = execution_.execution_id,
                           .metric = std::string(metric),
