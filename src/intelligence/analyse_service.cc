@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/crypto.h"
-#include "base/log.h"
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/analyse_proto.h"
 #include "intelligence/callers.h"
@@ -40,35 +39,6 @@ base::Result<AnalyseTask> ReadKept(const store::RunRow& run) {
                      .use_cache = false};
 }
 
-// The status under which a failure is counted.
-std::string_view StatusOf(const base::Error& error) {
-  if (error.code == Code::kInvalidArgument) return "refused";
-  return error.reason == "run.overloaded" || error.reason.starts_with("run.queue_") ? "shed"
-                                                                                    : "failed";
-}
-
-// As the router tells it: what is wrong inside is for the log.
-std::string MessageOf(const base::Error& error) {
-  const bool inside = error.code == Code::kInternal || error.code == Code::kUnknown ||
-                      error.code == Code::kDataLoss;
-  if (!inside) return error.message;
-  base::LogError("intelligence.run", {{"reason", error.reason}, {"error", error.message}});
-  return "the server could not work on this; its log says why";
-}
-
-class Running {
- public:
-  explicit Running(base::Gauge& gauge) : gauge_(gauge) { gauge_.Add(1); }
-  ~Running() { gauge_.Add(-1); }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-  std::chrono::duration<double> took() const { return steady_clock::now() - begun_; }
-
- private:
-  base::Gauge& gauge_;
-  const steady_clock::time_point begun_ = steady_clock::now();
-};
-
 base::Result<v1::AnalyseResponse> ResponseOf(const std::string& run_id, const std::string& answer,
                                              bool cached) {
   v1::AnalyseResponse response;
@@ -81,20 +51,6 @@ base::Result<v1::AnalyseResponse> ResponseOf(const std::string& run_id, const st
 }
 
 }  // namespace
-
-bool UserSlots::Enter(const std::string& user_id) {
-  const std::scoped_lock lock(mutex_);
-  std::size_t& used = used_[user_id];
-  if (used >= per_user_) return false;
-  ++used;
-  return true;
-}
-
-void UserSlots::Leave(const std::string& user_id) {
-  const std::scoped_lock lock(mutex_);
-  const auto found = used_.find(user_id);
-  if (found != used_.end() && --found->second == 0) used_.erase(found);
-}
 
 RunExecutor::Deadline AnalyseService::DeadlineOf(const net::CallContext& context) const {
   return std::min(context.deadline, steady_clock::now() + options_.run_timeout);
@@ -148,14 +104,7 @@ base::Result<v1::AnalyseResponse> AnalyseService::Answer(const net::CallContext&
   run.finished_at = clock_.Now();
   if (!outcome) {
     metrics_.Ended(run.kind, StatusOf(outcome.error()), running.took());
-    if (StatusOf(outcome.error()) == "failed") {
-      run.status = store::RunStatus::kFailed;
-      run.error = MessageOf(outcome.error());
-      run.error_reason = outcome.error().reason;
-      if (const auto kept = runs_.Add(run, {}); !kept)
-        base::LogError("intelligence.run",
-                       {{"reason", kept.error().reason}, {"error", kept.error().message}});
-    }
+    if (StatusOf(outcome.error()) == "failed") KeepFailure(runs_, run, outcome.error());
     return std::unexpected(std::move(outcome).error());
   }
   if (outcome->cached) {

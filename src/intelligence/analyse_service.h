@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 
@@ -14,6 +12,7 @@
 #include "intelligence/options.h"
 #include "intelligence/run_executor.h"
 #include "intelligence/run_metrics.h"
+#include "intelligence/run_progress.h"
 #include "intelligence/run_queue.h"
 #include "net/caller.h"
 
@@ -23,20 +22,6 @@ class AnalyseResponse;
 }  // namespace expanse::intelligence::v1
 
 namespace expanse::intelligence {
-
-// How many questions each user has being worked on. Thread-safe.
-class UserSlots {
- public:
-  explicit UserSlots(std::size_t per_user) : per_user_(per_user) {}
-  // False: the user has as many as there may be. Otherwise Leave must follow.
-  [[nodiscard]] bool Enter(const std::string& user_id);
-  void Leave(const std::string& user_id);
-
- private:
-  const std::size_t per_user_;
-  std::mutex mutex_;  // guards used_
-  std::map<std::string, std::size_t> used_;
-};
 
 // Thread-safe. Holds references.
 class AnalyseService {

@@ -47,7 +47,8 @@ class AnalyseServiceTest : public testing::TestWithParam<Backend> {
     runs_ = std::move(*opened);
   }
   void Begin(bool start = true) {
-    auto created = IntelligencePlane::Create(options_, *runs_, analyser_, clock_, metrics_);
+    auto created =
+        IntelligencePlane::Create(options_, *runs_, {analyser_, diagnoser_}, clock_, metrics_);
     ASSERT_TRUE(created);
     plane_ = std::move(*created);
     if (!start) return;
@@ -95,6 +96,7 @@ class AnalyseServiceTest : public testing::TestWithParam<Backend> {
   std::optional<base::TempDir> directory_;
   std::unique_ptr<store::RunStore> runs_;
   FakeAnalyser analyser_;
+  FakeDiagnoser diagnoser_;
   std::unique_ptr<IntelligencePlane> plane_;
 };
 

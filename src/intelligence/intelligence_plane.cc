@@ -20,12 +20,13 @@ void Add(net::ConnectRouter& router, const std::string& method, Part& part,
 }  // namespace
 
 IntelligencePlane::IntelligencePlane(const IntelligenceOptions& options, store::RunStore& runs,
-                                     Analyser& analyser, base::Clock& clock,
+                                     Engines engines, base::Clock& clock,
                                      base::MetricRegistry& metrics)
     : options_(options),
       metrics_(metrics),
       executor_(options.workers, options.backlog),
-      analyse_(options_, runs, analyser, executor_, clock, metrics_),
+      analyse_(options_, runs, engines.analyser, executor_, clock, metrics_),
+      diagnose_(options_, runs, engines.diagnoser, executor_, clock, metrics_),
       queue_(options_, runs, clock, metrics_,
              [this](const store::RunRow& run, const std::stop_token& stop) {
                return analyse_.Work(run, stop);
@@ -36,8 +37,8 @@ IntelligencePlane::IntelligencePlane(const IntelligenceOptions& options, store::
 }
 
 base::Result<std::unique_ptr<IntelligencePlane>> IntelligencePlane::Create(
-    const IntelligenceOptions& options, store::RunStore& runs, Analyser& analyser,
-    base::Clock& clock, base::MetricRegistry& metrics) {
+    const IntelligenceOptions& options, store::RunStore& runs, Engines engines, base::Clock& clock,
+    base::MetricRegistry& metrics) {
   // Settings check their ranges; this is for options that were put together in code.
   if (options.workers == 0 || options.queue_workers == 0 || options.backlog == 0 ||
       options.running_per_user == 0 || options.run_timeout.count() <= 0 ||
@@ -46,11 +47,12 @@ base::Result<std::unique_ptr<IntelligencePlane>> IntelligencePlane::Create(
                       "bounds and intervals of the intelligence plane must not be 0");
   }
   return std::unique_ptr<IntelligencePlane>(
-      new IntelligencePlane(options, runs, analyser, clock, metrics));
+      new IntelligencePlane(options, runs, engines, clock, metrics));
 }
 
 void IntelligencePlane::AddMethods(net::ConnectRouter& router) {
   Add(router, "Analyse", analyse_, &AnalyseService::Analyse);
+  Add(router, "Diagnose", diagnose_, &DiagnoseService::Diagnose);
   Add(router, "GetRun", run_service_, &RunService::GetRun);
   Add(router, "ListRuns", run_service_, &RunService::ListRuns);
   Add(router, "GetArtifact", run_service_, &RunService::GetArtifact);

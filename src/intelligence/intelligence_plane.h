@@ -9,6 +9,8 @@
 #include "base/time.h"
 #include "intelligence/analyse_service.h"
 #include "intelligence/analyser.h"
+#include "intelligence/diagnose_service.h"
+#include "intelligence/diagnoser.h"
 #include "intelligence/options.h"
 #include "intelligence/run_executor.h"
 #include "intelligence/run_metrics.h"
@@ -23,14 +25,20 @@ class ConnectRouter;
 
 namespace expanse::intelligence {
 
+// What answers the questions.
+struct Engines {
+  Analyser& analyser;
+  Diagnoser& diagnoser;
+};
+
 // Thread-safe but for AddMethods, Start and Stop, which belong to the thread that wires. Holds
-// references: store, analyser, clock and metrics outlive it; it outlives the router's last call.
+// references: store, engines, clock and metrics outlive it; it outlives the router's last call.
 class IntelligencePlane {
  public:
   // Fails with intelligence.options.
   static base::Result<std::unique_ptr<IntelligencePlane>> Create(const IntelligenceOptions& options,
                                                                  store::RunStore& runs,
-                                                                 Analyser& analyser,
+                                                                 Engines engines,
                                                                  base::Clock& clock,
                                                                  base::MetricRegistry& metrics);
   ~IntelligencePlane() { Stop(); }
@@ -43,17 +51,19 @@ class IntelligencePlane {
   void Stop();
 
   AnalyseService& analyse() { return analyse_; }
+  DiagnoseService& diagnose() { return diagnose_; }
   RunService& run_service() { return run_service_; }
   RunRetention& retention() { return retention_; }
 
  private:
-  IntelligencePlane(const IntelligenceOptions& options, store::RunStore& runs, Analyser& analyser,
+  IntelligencePlane(const IntelligenceOptions& options, store::RunStore& runs, Engines engines,
                     base::Clock& clock, base::MetricRegistry& metrics);
 
   const IntelligenceOptions options_;
   RunMetrics metrics_;
   RunExecutor executor_;
   AnalyseService analyse_;
+  DiagnoseService diagnose_;
   RunQueue queue_;
   RunService run_service_;
   RunRetention retention_;

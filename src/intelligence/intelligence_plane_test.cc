@@ -25,7 +25,7 @@ namespace pb = google::protobuf;
 class IntelligencePlaneTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto created = IntelligencePlane::Create({}, runs_, analyser_, clock_, metrics_);
+    auto created = IntelligencePlane::Create({}, runs_, {analyser_, diagnoser_}, clock_, metrics_);
     ASSERT_TRUE(created);
     plane_ = std::move(*created);
     plane_->AddMethods(router_);
@@ -80,6 +80,7 @@ class IntelligencePlaneTest : public testing::Test {
   base::MetricRegistry metrics_;
   store::MemoryRunStore runs_;
   FakeAnalyser analyser_;
+  FakeDiagnoser diagnoser_;
   net::FakeAuthenticator authenticator_;
   net::ConnectRouter router_{{}, authenticator_, metrics_};
   std::unique_ptr<IntelligencePlane> plane_;
@@ -104,12 +105,17 @@ TEST_F(IntelligencePlaneTest, AnswersEveryCallerOfEveryMethodAsTheTableSays) {
                                               {"compute", "permission_denied"},
                                               {"plane", "permission_denied"}};
   };
+  // Executions are the organisation's.
+  const std::string diagnose =
+      std::string(R"({"execution_id": ")") + FakeDiagnoser::kExecution + R"("})";
+  const auto diagnosed = row("ok", "not_found");
   struct Row {
     std::string body;
     std::map<std::string, std::string> answers;
   };
   const std::map<std::string, Row> table = {
       {"Analyse", {kAsk, row("ok", "ok")}},
+      {"Diagnose", {diagnose, diagnosed}},
       {"GetRun", {run, row("not_found", "not_found")}},
       {"ListRuns", {"{}", row("ok", "ok")}},
       {"GetArtifact", {artifact, row("not_found", "not_found")}}};
@@ -166,7 +172,9 @@ TEST(IntelligencePlane, RefusesOptionsThatMakeNoSense) {
   base::MetricRegistry metrics;
   store::MemoryRunStore runs;
   FakeAnalyser analyser;
-  const auto created = IntelligencePlane::Create({.workers = 0}, runs, analyser, clock, metrics);
+  FakeDiagnoser diagnoser;
+  const auto created =
+      IntelligencePlane::Create({.workers = 0}, runs, {analyser, diagnoser}, clock, metrics);
   ASSERT_FALSE(created);
   EXPECT_EQ(created.error().reason, "intelligence.options");
 }

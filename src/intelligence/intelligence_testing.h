@@ -12,6 +12,7 @@
 #include "base/crypto.h"
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/analyser.h"
+#include "intelligence/diagnoser.h"
 #include "net/caller.h"
 
 namespace expanse::intelligence {
@@ -112,6 +113,32 @@ class FakeAnalyser final : public Analyser {
   bool held_ = false;
   std::size_t begun_ = 0;
   std::vector<AnalyseTask> tasks_;
+};
+
+// Knows one execution of org-1 and says of it what it is told. Thread-safe.
+class FakeDiagnoser final : public Diagnoser {
+ public:
+  static constexpr const char* kExecution = "0190a0a0-0000-8000-8000-000000000001";
+
+  base::Result<evidence::Execution> Find(const std::string& organisation_id,
+                                         const ExecutionName& name) override {
+    if (organisation_id != "org-1" || (name.execution_id != kExecution && name.native_id != "41"))
+      return base::Fail(base::Code::kNotFound, "execution.not_found", "no such execution");
+    evidence::Execution execution;
+    execution.execution_id = kExecution;
+    execution.name = "train";
+    return execution;
+  }
+
+  base::Result<DiagnoseOutcome> Do(const DiagnoseTask& task) override {
+    DiagnoseOutcome outcome;
+    v1::DiagnoseResult result;
+    result.set_root_cause("What happened: " + task.execution.name + " failed.");
+    outcome.answer = result.SerializeAsString();
+    outcome.failure_class = "host_out_of_memory";
+    outcome.cache_key = "key";
+    return outcome;
+  }
 };
 
 }  // namespace expanse::intelligence

@@ -53,6 +53,7 @@ base::Status PutAnswer(const store::RunRow& in, v1::Run* out) {
       if (out->mutable_analyse()->ParseFromString(in.answer)) return {};
       break;
     case store::RunKind::kDiagnose:
+      if (out->mutable_diagnose()->ParseFromString(in.answer)) return {};
       break;
   }
   return base::Fail(Code::kDataLoss, "run.answer", "the answer can no longer be read");

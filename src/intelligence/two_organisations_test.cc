@@ -7,6 +7,7 @@
 #include <string>
 
 #include "intelligence/analyse_work.h"
+#include "intelligence/diagnose_work.h"
 #include "intelligence/history/history_testing.h"
 #include "intelligence/intelligence_plane.h"
 #include "intelligence/intelligence_testing.h"
@@ -14,6 +15,8 @@
 
 namespace expanse::intelligence {
 namespace {
+
+using history::TestJob;
 
 const std::string kScript =
     "#!/bin/bash\n"
@@ -31,7 +34,10 @@ class TwoOrganisationsTest : public history::HistoryWorld {
     CatchUp();
     runs_ = store::SqliteRunStore::Open({.path = dir_->path() + "/runs.db"}).value();
     work_ = std::make_unique<AnalyseWork>(0.95, *history_, *runs_, clock_);
-    plane_ = IntelligencePlane::Create({}, *runs_, *work_, clock_, metrics_).value();
+    runbooks_ = EmbeddedRunbooks::Create().value();
+    diagnoser_ = std::make_unique<DiagnoseWork>(
+        diagnose_case::Stores{*records_, *blobs_, *series_, *history_}, *runbooks_, *runs_);
+    plane_ = IntelligencePlane::Create({}, *runs_, {*work_, *diagnoser_}, clock_, metrics_).value();
     ASSERT_TRUE(plane_->Start());
   }
   void TearDown() override { plane_->Stop(); }
@@ -57,8 +63,17 @@ class TwoOrganisationsTest : public history::HistoryWorld {
     return ids;
   }
 
+  base::Result<v1::DiagnoseResponse> Diagnose(const net::CallContext& context,
+                                              const std::string& native_id) {
+    v1::DiagnoseRequest request;
+    request.set_native_id(native_id);
+    return plane_->diagnose().Diagnose(context, request);
+  }
+
   std::unique_ptr<store::SqliteRunStore> runs_;
   std::unique_ptr<AnalyseWork> work_;
+  std::unique_ptr<EmbeddedRunbooks> runbooks_;
+  std::unique_ptr<DiagnoseWork> diagnoser_;
   std::unique_ptr<IntelligencePlane> plane_;
 };
 
@@ -99,6 +114,35 @@ TEST_F(TwoOrganisationsTest, ANewRunOfTheSourceMakesANewAnswer) {
   const auto later = Ask(UserCall());
   EXPECT_FALSE(later.cached());
   EXPECT_EQ(Evidence(later).size(), 5U);
+}
+
+TEST_F(TwoOrganisationsTest, DiagnosesOnesOwnExecutionsOnly) {
+  TestJob job{.id = "failed-1", .organisation = "org-1", .compute = "c1"};
+  job.status = evidence::ExecutionStatus::kFailed;
+  job.outcome = evidence::Outcome::kOutOfMemory;
+  Put(job);
+  const auto ours = Diagnose(UserCall("user-1", "org-1"), "job-failed-1");
+  ASSERT_TRUE(ours) << ours.error().message;
+  EXPECT_EQ(ours->result().display().failure_class(), "host_out_of_memory");
+  EXPECT_FALSE(ours->cached());
+  const auto again = Diagnose(UserCall("user-1", "org-1"), "job-failed-1");
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->cached());
+  EXPECT_EQ(again->run_id(), ours->run_id());
+  const auto theirs = Diagnose(UserCall("user-9", "org-2"), "job-failed-1");
+  ASSERT_FALSE(theirs);
+  EXPECT_EQ(theirs.error().reason, "execution.not_found");
+  const auto without = Diagnose(UserCall("user-1", "org-1", {"intelligence.use"}), "job-failed-1");
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().code, base::Code::kPermissionDenied);
+}
+
+TEST_F(TwoOrganisationsTest, AnswersForARunThatSucceededWithoutAFailure) {
+  const auto said = Diagnose(UserCall("user-1", "org-1"), "job-ours-1");
+  ASSERT_TRUE(said) << said.error().message;
+  EXPECT_EQ(said->result().display().state(), "succeeded");
+  EXPECT_EQ(said->result().display().failure_class(), "");
+  EXPECT_EQ(said->result().agent_prompt(), "");
 }
 
 }  // namespace

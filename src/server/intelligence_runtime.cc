@@ -36,8 +36,14 @@ base::Status IntelligenceRuntime::Open(const ServerOptions& options, EvidenceSto
                                {*stores.records, *stores.series, *stores.blobs}, clock, metrics));
   analyser_ = std::make_unique<intelligence::AnalyseWork>(options.intelligence.target_chance,
                                                           *history_, *runs_, clock);
-  EXPANSE_ASSIGN_OR_RETURN(plane_, intelligence::IntelligencePlane::Create(
-                                       options.intelligence, *runs_, *analyser_, clock, metrics));
+  EXPANSE_ASSIGN_OR_RETURN(runbooks_, intelligence::EmbeddedRunbooks::Create());
+  diagnoser_ = std::make_unique<intelligence::DiagnoseWork>(
+      intelligence::diagnose_case::Stores{*stores.records, *stores.blobs, *stores.series,
+                                          *history_},
+      *runbooks_, *runs_);
+  EXPANSE_ASSIGN_OR_RETURN(
+      plane_, intelligence::IntelligencePlane::Create(options.intelligence, *runs_,
+                                                      {*analyser_, *diagnoser_}, clock, metrics));
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "intelligence/analyse_work.h"
+#include "intelligence/diagnose_work.h"
 #include "intelligence/history/indexed_history.h"
 #include "intelligence/intelligence_plane.h"
 #include "server/evidence_stores.h"
@@ -40,6 +41,8 @@ class IntelligenceRuntime {
   std::unique_ptr<store::SqliteRunStore> runs_;
   std::unique_ptr<intelligence::history::IndexedHistory> history_;
   std::unique_ptr<intelligence::AnalyseWork> analyser_;
+  std::unique_ptr<intelligence::EmbeddedRunbooks> runbooks_;
+  std::unique_ptr<intelligence::DiagnoseWork> diagnoser_;
   std::unique_ptr<PlaneTrust> trust_;
   std::unique_ptr<intelligence::IntelligencePlane> plane_;
   std::unique_ptr<PlaneServer> server_;

@@ -1,0 +1,64 @@
+#include "intelligence/diagnose_work.h"
+
+#include <utility>
+
+#include "expanse/intelligence/v1/diagnose.pb.h"
+#include "intelligence/diagnose/diagnose.h"
+#include "intelligence/diagnose_proto.h"
+
+namespace expanse::intelligence {
+
+base::Result<std::unique_ptr<EmbeddedRunbooks>> EmbeddedRunbooks::Create() {
+  EXPANSE_ASSIGN_OR_RETURN(auto set,
+                           diagnose::RunbookSet::Create(diagnose::RunbookSet::Embedded(),
+                                                        diagnose::RunbookSet::EmbeddedDecoys()));
+  return std::unique_ptr<EmbeddedRunbooks>(new EmbeddedRunbooks(std::move(set)));
+}
+
+base::Result<evidence::Execution> DiagnoseWork::Find(const std::string& organisation_id,
+                                                     const ExecutionName& name) {
+  if (!name.execution_id.empty()) return stores_.records.Get(organisation_id, name.execution_id);
+  store::ExecutionFilter filter{.organisation_id = organisation_id,
+                                .status = {},
+                                .outcome = {},
+                                .users = {},
+                                .compute_id = name.compute_id,
+                                .source_type = {},
+                                .native_id = name.native_id,
+                                .started_after = {},
+                                .started_before = {}};
+  if (name.source_type != evidence::SourceType::kUnspecified) filter.source_type = name.source_type;
+  EXPANSE_ASSIGN_OR_RETURN(auto page, stores_.records.List(filter, {}, /*limit=*/1));
+  if (page.executions.empty())
+    return base::Fail(base::Code::kNotFound, "execution.not_found",
+                      "no execution with the native id " + name.native_id);
+  return std::move(page.executions.front());
+}
+
+base::Result<DiagnoseOutcome> DiagnoseWork::Do(const DiagnoseTask& task) {
+  EXPANSE_ASSIGN_OR_RETURN(
+      const diagnose::Case of,
+      diagnose_case::Assemble(stores_, {.organisation_id = task.organisation_id,
+                                        .execution = task.execution,
+                                        .visible_computes = {},
+                                        .extra_sources = task.extra_sources}));
+  const Runbooks runbooks = runbooks_.Current();
+  DiagnoseOutcome outcome;
+  outcome.cache_key = CacheKey(of, runbooks.version);
+  if (task.use_cache) {
+    EXPANSE_ASSIGN_OR_RETURN(
+        outcome.cached, runs_.FindCached(task.organisation_id, task.user_id, outcome.cache_key));
+    // One that cannot be read any more is answered anew.
+    if (outcome.cached && v1::DiagnoseResult().ParseFromString(outcome.cached->answer))
+      return outcome;
+    outcome.cached.reset();
+  }
+  const diagnose::Diagnosis diagnosis = diagnose::Diagnose(of, *runbooks.set);
+  outcome.answer = ResultOf(of, diagnosis).SerializeAsString();
+  outcome.failure_class = diagnosis.failure_class;
+  outcome.title = diagnosis.title;
+  outcome.confidence = diagnosis.confidence;
+  return outcome;
+}
+
+}  // namespace expanse::intelligence
