@@ -9,8 +9,8 @@
 
 #include "base/crypto.h"
 #include "base/text.h"
+#include "cli/patch_check.h"
 #include "collect/logs/redact.h"
-#include "workload/parse.h"
 #include "workload/patch/unified_diff.h"
 
 namespace expanse::cli {
@@ -52,102 +52,6 @@ std::optional<std::string> PutSecretsBack(const collect::PlacedRedaction& before
   if (span != before.spans.end()) return std::nullopt;
   out += after.substr(done);
   return out;
-}
-
-bool SameCommands(const workload::Part& a, const workload::Part& b) {
-  return std::equal(a.commands.begin(), a.commands.end(), b.commands.begin(), b.commands.end(),
-                    [](const workload::Command& one, const workload::Command& other) {
-                      return one.words == other.words && one.launcher == other.launcher;
-                    });
-}
-
-bool SameButResources(const workload::Submission& a, const workload::Submission& b) {
-  const auto same_part = [](const workload::Part& one, const workload::Part& other) {
-    return one.workload == other.workload && one.kind == other.kind &&
-           one.name_space == other.name_space && one.group == other.group &&
-           one.name == other.name && one.image == other.image && one.is_init == other.is_init &&
-           one.replicas == other.replicas && one.array_size == other.array_size &&
-           one.environment == other.environment && one.annotations == other.annotations &&
-           SameCommands(one, other);
-  };
-  return a.format == b.format && a.language == b.language && a.name == b.name &&
-         a.files == b.files && a.outputs == b.outputs &&
-         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), same_part);
-}
-
-std::vector<workload::Setting> SettingsOf(const workload::Submission& submission) {
-  std::vector<workload::Setting> settings;
-  for (const workload::Part& part : submission.parts)
-    settings.insert(settings.end(), part.settings.begin(), part.settings.end());
-  std::sort(settings.begin(), settings.end(),
-            [](const auto& a, const auto& b) { return a.place.begin < b.place.begin; });
-  return settings;
-}
-
-// A script without the values of its resources. `asked_alone`: of the lines that are one directive
-// of a resource and nothing else.
-struct Skeleton {
-  std::vector<std::string> lines;
-  std::vector<bool> asked_alone;
-};
-
-Skeleton SkeletonOf(std::string_view text, const std::vector<workload::Setting>& settings) {
-  Skeleton skeleton;
-  std::string line;
-  std::string directive;  // what a line that only asks for the last setting looks like
-  const auto end_line = [&] {
-    const std::string_view words = base::Trim(line);
-    const bool alone = !directive.empty() && words.starts_with(directive) &&
-                       (words.size() == directive.size() || words.substr(directive.size()) == "=");
-    skeleton.asked_alone.push_back(alone);
-    skeleton.lines.push_back(std::exchange(line, {}));
-    directive.clear();
-  };
-  auto setting = settings.begin();
-  for (std::size_t at = 0; at < text.size();) {
-    while (setting != settings.end() && setting->place.begin < at) ++setting;
-    if (setting != settings.end() && setting->place.begin == at && setting->place.end > at) {
-      directive = "#SBATCH " + setting->name;
-      at = setting->place.end;
-      continue;
-    }
-    if (text[at] == '\n') {
-      end_line();
-    } else {
-      line += text[at];
-    }
-    ++at;
-  }
-  end_line();
-  return skeleton;
-}
-
-// The same lines in the same order, but for values, and for directives that came.
-bool SameScript(const Skeleton& before, const Skeleton& after) {
-  std::size_t old = 0;
-  for (std::size_t i = 0; i < after.lines.size(); ++i) {
-    if (old < before.lines.size() && before.lines[old] == after.lines[i]) {
-      ++old;
-    } else if (!after.asked_alone[i]) {
-      return false;
-    }
-  }
-  return old == before.lines.size();
-}
-
-// A server's patch is not trusted with what the file does.
-base::Status CheckChange(std::string_view path, std::string_view original,
-                         std::string_view patched) {
-  const auto before = workload::Parse(path, original);
-  const auto after = workload::Parse(path, patched);
-  bool same = before && after && SameButResources(*before, *after);
-  if (same && before->format == workload::Format::kSbatch) {
-    same = SameScript(SkeletonOf(original, SettingsOf(*before)),
-                      SkeletonOf(patched, SettingsOf(*after)));
-  }
-  if (same) return {};
-  return Refuse("patch.not_resources",
-                fmt::format("the patch would change more of {} than requested resources", path));
 }
 
 }  // namespace
