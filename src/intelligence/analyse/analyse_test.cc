@@ -128,6 +128,26 @@ TEST(Analyse, WithoutHistoryItIsLowAndSaysWhatIsMissing) {
   EXPECT_EQ(answer.requested.memory_bytes, 128 * kGiB);
 }
 
+TEST(Analyse, WithoutHistoryTheSourceTells) {
+  Question question =
+      Ask("#!/bin/bash\n#SBATCH --mem=2G\n#SBATCH --gres=gpu:v100:1\nsrun python train.py\n");
+  question.files.push_back(
+      {.path = "train.py",
+       .data = "import torch\nfrom transformers import AutoModelForCausalLM, Trainer\n"
+               "m = AutoModelForCausalLM.from_pretrained('org/Name-7B')\nTrainer(m).train()\n",
+       .role = "argument"});
+  const Answer answer = AnswerTo(question, {});
+  EXPECT_EQ(answer.confidence, Confidence::kLow);
+  EXPECT_EQ(answer.right_size_class, "memory_raise");
+  EXPECT_GE(answer.recommended.memory_bytes, 28 * kGiB);
+  ASSERT_TRUE(answer.gpu.floor_bytes);
+  EXPECT_GE(*answer.gpu.floor_bytes, 104 * kGiB);
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("v100 has at most 32.0 GiB")));
+  EXPECT_THAT(answer.warnings, Contains(HasSubstr("the optimizer is not stated")));
+  ASSERT_TRUE(answer.patch);
+  EXPECT_THAT(answer.patch->diff, HasSubstr("-#SBATCH --mem=2G\n"));
+}
+
 TEST(Analyse, WithoutPatchThereIsNoClass) {
   Question question = Ask(kScript);
   question.patch = false;

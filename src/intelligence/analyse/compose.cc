@@ -7,7 +7,9 @@
 #include "intelligence/analyse/cited.h"
 #include "intelligence/analyse/patch.h"
 #include "intelligence/predict/recommend.h"
+#include "intelligence/predict/source_estimate.h"
 #include "workload/parse.h"
+#include "workload/source/source_facts.h"
 
 namespace expanse::intelligence::analyse {
 namespace {
@@ -87,6 +89,18 @@ void TakeRecommendation(const Recommendation& from, Answer* answer) {
   answer->right_size_class = from.right_size;
 }
 
+// What the source alone tells, for a workload without a recorded run.
+void AddSourceEstimate(const Question& question, const Target& target, const Amounts& requested,
+                       Recommendation* recommendation) {
+  std::vector<workload::SourceText> files;
+  if (target.submission.format == workload::Format::kSource)
+    files.push_back({.path = question.target.path, .text = question.target.data});
+  for (const File& file : question.files) files.push_back({.path = file.path, .text = file.data});
+  const workload::Part& part = target.submission.parts[target.part];
+  const workload::SourceFacts facts = workload::ReadSourceFacts(part, files);
+  predict::ApplySourceEstimate(predict::EstimateFromSource(facts, part, requested), recommendation);
+}
+
 bool Lowers(const Recommendation& recommendation) {
   for (const ResourceAdvice* advice : {&recommendation.cpu, &recommendation.memory,
                                        &recommendation.gpu, &recommendation.walltime}) {
@@ -112,8 +126,9 @@ Answer Compose(const Question& question, const Target& target, const history::Fo
   const predict::PredictOptions predict{.target = options.target_chance,
                                         .input_size = found.input_size,
                                         .gpu_memory_available_bytes = {}};
-  const Recommendation recommendation =
+  Recommendation recommendation =
       predict::Recommend(found.runs, found.basis, answer.requested, predict);
+  if (found.runs.empty()) AddSourceEstimate(question, target, answer.requested, &recommendation);
   TakeRecommendation(recommendation, &answer);
   if (answer.gpu.model.empty()) answer.gpu.model = answer.requested_gpu_model;
   answer.evidence = Cite(found, recommendation.evidence);

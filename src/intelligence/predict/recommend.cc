@@ -121,6 +121,11 @@ std::string_view Name(Change change) {
   return "";
 }
 
+void Summarise(Recommendation* recommendation) {
+  recommendation->right_size = RightSizeClass(*recommendation);
+  recommendation->rationale = RationaleOf(*recommendation);
+}
+
 Recommendation Recommend(std::span<const Run> all_runs, Basis basis, const Amounts& requested_as_is,
                          const PredictOptions& options) {
   const std::size_t first = all_runs.size() - std::min(all_runs.size(), kMaxRuns);
@@ -157,8 +162,7 @@ Recommendation Recommend(std::span<const Run> all_runs, Basis basis, const Amoun
       RisksAt(runs, basis, requested, memory, walltime, options.gpu_memory_available_bytes);
   result.residual_class =
       ResidualClass(runs, memory, walltime, result.memory.amount, result.walltime.amount);
-  result.right_size = RightSizeClass(result);
-  result.rationale = RationaleOf(result);
+  Summarise(&result);
   CiteEvidence(result, runs, first);
   Warn(result, runs);
   return result;

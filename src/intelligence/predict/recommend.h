@@ -95,4 +95,7 @@ struct Recommendation {
 Recommendation Recommend(std::span<const Run> runs, Basis basis, const Amounts& requested,
                          const PredictOptions& options);
 
+// Sets right_size and rationale from the four resources, for who changed one of them.
+void Summarise(Recommendation* recommendation);
+
 }  // namespace expanse::intelligence::predict
