@@ -13,17 +13,17 @@ namespace expanse::workload::sbatch {
 struct ComponentReading {
   Part part;
   Asked asked;
-  // Options that the next component of a het job starts with.
-  std::vector<Given> carried;
+  // Options that the next component of a het job starts with: of the same vectors.
+  std::vector<const Given*> carried;
   std::vector<std::string> outputs;
   std::string input;      // --input
   std::string directory;  // --chdir
 };
 
-// `carried`: of the component before. Refuses values that sbatch refuses, and options that exclude
-// each other.
+// `carried`: of the component before. Both must outlive what is returned. Refuses values that
+// sbatch refuses, and options that exclude each other.
 Parsed<ComponentReading> ReadComponent(const std::vector<Given>& given,
-                                       const std::vector<Given>& carried, const LineIndex& lines,
-                                       std::string_view text, std::vector<Note>& notes);
+                                       const std::vector<const Given*>& carried,
+                                       const LineIndex& lines, std::string_view text);
 
 }  // namespace expanse::workload::sbatch

@@ -1,6 +1,7 @@
 #include "workload/sbatch/directives.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/text.h"
@@ -9,6 +10,10 @@ namespace expanse::workload::sbatch {
 namespace {
 
 constexpr std::string_view kMagic = "#SBATCH";
+constexpr std::string_view kBlanks = " \t\v\f\r";
+constexpr std::size_t kMaxWords = 10'000;         // of all directives
+constexpr std::size_t kMaxNotes = 1000;           // later ones are left out
+constexpr std::size_t kMaxComponents = 256;       // Slurm's own bound is 128 unless it is raised
 constexpr std::string_view kOldMagic = "#SLURM";  // still read, with a warning
 
 std::unexpected<Refusal> Refuse(std::uint32_t line, std::uint32_t column, std::string reason,
@@ -16,25 +21,43 @@ std::unexpected<Refusal> Refuse(std::uint32_t line, std::uint32_t column, std::s
   return std::unexpected(Refusal{line, column, std::move(reason), std::move(message)});
 }
 
+// "{{ name }}", "{% if %}" and "<your time>" of a line: to sbatch they would be several words, but
+// what it will read is what they become.
+class TemplateMarks {
+ public:
+  explicit TemplateMarks(std::string_view line) : line_(line) {
+    for (std::size_t k = 0; k < kPairs.size(); ++k) last_[k] = line.rfind(kPairs[k].second);
+  }
+
+  // Where the one that begins at `i` ends; `i` if none begins there. Asking from left to right and
+  // going on at the end of each is linear: nothing is searched that is not there.
+  std::size_t Skip(std::size_t i) const {
+    for (std::size_t k = 0; k < kPairs.size(); ++k) {
+      const auto& [open, close] = kPairs[k];
+      if (last_[k] == std::string_view::npos || last_[k] < i + open.size()) continue;
+      if (line_.substr(i).starts_with(open))
+        return line_.find(close, i + open.size()) + close.size();
+    }
+    return i;
+  }
+
+ private:
+  static constexpr auto kPairs = std::to_array<std::pair<std::string_view, std::string_view>>(
+      {{"{{", "}}"}, {"{%", "%}"}, {"<", ">"}});
+  std::string_view line_;
+  std::array<std::size_t, kPairs.size()> last_{};
+};
+
 // One line of directives from which words are taken.
 struct Line {
+  Line(std::string_view words, std::size_t at, std::uint32_t line)
+      : text(words), begin(at), number(line), templates(words) {}
   std::string_view text;     // the whole line, without '\n'
   std::size_t begin = 0;     // of the line in the file
   std::uint32_t number = 0;  // from 1
   std::size_t next = 0;      // first byte of text that is not read yet
+  TemplateMarks templates;
 };
-
-// Where a template's "{{ name }}", "{% if %}" or "<your time>" that begins at `i` ends; `i` if none
-// does. To sbatch they would be several words, but what it will read is what they become.
-std::size_t SkipTemplate(std::string_view line, std::size_t i) {
-  for (const auto& [open, close] :
-       {std::pair<std::string_view, std::string_view>{"{{", "}}"}, {"{%", "%}"}, {"<", ">"}}) {
-    if (!line.substr(i).starts_with(open)) continue;
-    const std::size_t end = line.find(close, i + open.size());
-    if (end != std::string_view::npos) return end + close.size();
-  }
-  return i;
-}
 
 // The next word as sbatch's get_argument takes it; nothing at the end of the line or at a comment.
 Parsed<std::optional<Piece>> NextWord(Line& line) {
@@ -51,7 +74,7 @@ Parsed<std::optional<Piece>> NextWord(Line& line) {
   std::size_t template_end = 0;  // bytes before it belong to the word, whatever they are
   for (; i < line.text.size(); ++i) {
     const char c = line.text[i];
-    if (!escaped && quote == 0 && i >= template_end) template_end = SkipTemplate(line.text, i);
+    if (!escaped && quote == 0 && i >= template_end) template_end = line.templates.Skip(i);
     if (i < template_end) {
       // taken as it is
     } else if (quote == 0 && base::IsSpace(c)) {
@@ -89,8 +112,10 @@ Parsed<std::optional<Piece>> NextWord(Line& line) {
 
 // True where the next word is "hetjob" or "packjob", as such: quoted it is a word like others.
 bool AtComponentMark(const Line& line) {
-  const std::string_view rest = base::Trim(line.text.substr(line.next));
-  const std::string_view word = rest.substr(0, rest.find_first_of(" \t\v\f\r#"));
+  const std::size_t begin = line.text.find_first_not_of(kBlanks, line.next);
+  if (begin == std::string_view::npos) return false;
+  const std::string_view word =
+      line.text.substr(begin, line.text.find_first_of(" \t\v\f\r#", begin) - begin);
   return word == "hetjob" || word == "packjob";
 }
 
@@ -122,7 +147,7 @@ class Reader {
     bool in_head = true;
     for (std::uint32_t number = 1; at < text_.size(); ++number) {
       const std::size_t newline = std::min(text_.find('\n', at), text_.size());
-      Line line{.text = text_.substr(at, newline - at), .begin = at, .number = number, .next = 0};
+      Line line(text_.substr(at, newline - at), at, number);
       const std::size_t next = std::min(newline + 1, text_.size());
       if (in_head && IsCommand(line.text)) {
         in_head = false;
@@ -189,6 +214,9 @@ class Reader {
     if (AtComponentMark(line)) {
       if (line.text.contains("packjob"))
         Add(line.number, "old_directive", "packjob is the old word for hetjob");
+      if (directives_.components.size() == kMaxComponents)
+        return Refuse(line.number, 1, "too_many_components",
+                      "more components than Slurm takes in a het job");
       directives_.components.emplace_back();
       IgnoreRest(line);
     }
@@ -196,6 +224,7 @@ class Reader {
       auto word = NextWord(line);
       if (!word) return std::unexpected(word.error());
       if (!word->has_value()) break;
+      if (++words_ > kMaxWords) return TooMany(line);
       directives_.components.back().words.push_back(*std::move(*word));
     }
     IgnoreRest(line);
@@ -225,6 +254,7 @@ class Reader {
       auto word = NextWord(line);
       if (!word) return std::unexpected(word.error());
       if (!word->has_value()) break;
+      if (++words_ > kMaxWords) return TooMany(line);
       foreign.words.push_back(*std::move(*word));
     }
     directives_.foreign.push_back(std::move(foreign));
@@ -238,12 +268,18 @@ class Reader {
     return true;
   }
 
+  static std::unexpected<Refusal> TooMany(const Line& line) {
+    return Refuse(line.number, 1, "too_large", "more words in directives than anybody writes");
+  }
+
   void Add(std::uint32_t line, std::string reason, std::string message) {
+    if (directives_.notes.size() == kMaxNotes) return;
     directives_.notes.push_back({line, std::move(reason), std::move(message)});
   }
 
   std::string_view text_;
   Directives directives_;
+  std::size_t words_ = 0;
 };
 
 }  // namespace
@@ -262,13 +298,13 @@ Piece Piece::Part(std::size_t first, std::size_t last) const {
 Parsed<Directives> ReadDirectives(std::string_view text) { return Reader(text).Read(); }
 
 bool LooksTemplated(std::string_view text) {
-  for (const std::string_view mark : {"{{", "{%", "<%", "%(", "[[", "@@", "<<"})
-    if (text.find(mark) != std::string_view::npos) return true;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '$' || c == '`') return true;
-    const char close = c == '<' ? '>' : c == '{' ? '}' : c == '@' ? '@' : 0;
-    if (close != 0 && i + 1 < text.size() && text.find(close, i + 1) != std::string_view::npos)
+  for (const std::string_view mark : {"{{", "{%", "<%", "%(", "[[", "@@", "<<", "$", "`"})
+    if (text.contains(mark)) return true;
+  for (const auto& [open, close] :
+       {std::pair('<', '>'), std::pair('{', '}'), std::pair('@', '@')}) {
+    const std::size_t first = text.find(open);
+    const std::size_t last = text.rfind(close);
+    if (first != std::string_view::npos && last != std::string_view::npos && last > first)
       return true;
   }
   return false;

@@ -43,7 +43,7 @@ struct Directives {
 };
 
 // Refuses with "empty", "no_shebang", "null_character", "unmatched_quote", "unexpected_colon",
-// "templated". Linear in the text.
+// "too_many_components", "too_large" (words), "templated". Linear in the text.
 Parsed<Directives> ReadDirectives(std::string_view text);
 
 // True where a template engine, a wrapper script or a person is meant to fill something in:

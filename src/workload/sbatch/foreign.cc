@@ -33,6 +33,8 @@ constexpr std::array kLsfLetters = {
 constexpr std::string_view kPbsFlags = "hIVXz";
 constexpr std::string_view kLsfFlags = "x";
 
+constexpr std::size_t kMaxResources = 100;  // of one -l
+
 template <typename Table>
 std::string_view Find(const Table& table, std::string_view theirs) {
   for (const Spelling& spelling : table)
@@ -97,7 +99,7 @@ class Reader {
   void PbsResources(const Piece& list) {
     std::optional<std::uint32_t> nodes;
     std::size_t begin = 0;
-    while (begin < list.text.size()) {
+    for (std::size_t i = 0; i < kMaxResources && begin < list.text.size(); ++i) {
       // Times have colons of their own.
       const bool is_time = std::string_view(list.text).substr(begin).starts_with("walltime=");
       const std::size_t end =

@@ -230,18 +230,24 @@ base::Result<std::vector<Target>> MakeTargets(const sbatch::Script& script,
       return Fail(Code::kInvalidArgument, "patch.part", "the script has no such part");
     EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t amount, WholeAmount(each));
     Target& target = targets[each.part];
+    // What is there already stays as it is, also where a double does not hold all of its digits.
+    const auto set = [&](auto& is) {
+      if (!is || static_cast<double>(*is) != each.amount)
+        is = static_cast<std::remove_reference_t<decltype(*is)>>(amount);
+    };
     switch (each.quantity) {
       case Quantity::kCpu:
-        target.cpus = std::max<std::uint64_t>(amount, 1);
+        set(target.cpus);
+        if (target.cpus == 0U) target.cpus = 1;
         break;
       case Quantity::kMemory:
-        target.memory = amount;
+        set(target.memory);
         break;
       case Quantity::kGpu:
-        target.gpus = amount;
+        set(target.gpus);
         break;
       case Quantity::kWalltime:
-        target.walltime_s = static_cast<std::int64_t>(amount);
+        set(target.walltime_s);
         break;
       case Quantity::kGpuMemory:
       case Quantity::kNodes:

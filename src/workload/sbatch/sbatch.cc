@@ -182,9 +182,9 @@ Parsed<Script> ReadScript(std::string_view text) {
   auto options = ReadOptions(*directives, lines, submission.notes);
   if (!options) return std::unexpected(options.error());
   const std::string_view separator = Separator(*options, text);
-  std::vector<Given> carried;
+  std::vector<const Given*> carried;
   for (std::size_t i = 0; i < options->size(); ++i) {
-    auto reading = ReadComponent((*options)[i], carried, lines, text, submission.notes);
+    auto reading = ReadComponent((*options)[i], carried, lines, text);
     if (!reading) return std::unexpected(reading.error());
     Part part = std::move(reading->part);
     part.kind = "sbatch";

@@ -10,6 +10,7 @@ namespace expanse::workload::sbatch {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::size_t kMaxGresItems = 1000;
 constexpr std::int64_t kMaxMinutes = 0xfffffffe;  // what slurmctld can keep
 
 std::string_view SkipPlus(std::string_view text) {
@@ -142,12 +143,6 @@ std::optional<GresItem> ParseGresItem(std::string_view item, std::size_t begin, 
   std::vector<std::string_view> parts = base::Split(words, ':');
   std::size_t name_parts = gpus ? 1 : 2;
   if (!gpus) {
-    for (const std::string_view prefix : {"gres/", "gres:"})
-      if (words.starts_with(prefix)) {
-        auto inner = ParseGresItem(item.substr(prefix.size()), begin + prefix.size(), gpus);
-        if (inner) inner->begin = begin;
-        return inner;
-      }
     gres.name = parts.front();
     if (gres.name.empty()) return std::nullopt;
   }
@@ -190,8 +185,13 @@ std::optional<std::vector<GresItem>> ParseGres(std::string_view text, bool gpus)
       if (text[end] == '(') ++depth;
       if (text[end] == ')') --depth;
     }
-    const auto item = ParseGresItem(text.substr(at, end - at), at, gpus);
+    std::size_t begin = at;
+    if (!gpus && (text.substr(at).starts_with("gres/") || text.substr(at).starts_with("gres:")))
+      begin += 5;
+    auto item = ParseGresItem(text.substr(begin, end - begin), begin, gpus);
     if (!item) return std::nullopt;
+    if (items.size() == kMaxGresItems) return std::nullopt;
+    item->begin = at;
     items.push_back(*item);
     at = end + 1;
   }
@@ -201,7 +201,7 @@ std::optional<std::vector<GresItem>> ParseGres(std::string_view text, bool gpus)
 std::optional<std::uint32_t> ParseArraySize(std::string_view text) {
   const std::size_t percent = text.find('%');
   if (percent != std::string_view::npos) {
-    if (!ParseCount(text.substr(percent + 1))) return std::nullopt;
+    if (!base::ParseUnsignedDigits(text.substr(percent + 1))) return std::nullopt;
     text = text.substr(0, percent);
   }
   if (text.size() > 1 && text.front() == '[' && text.back() == ']')
