@@ -5,7 +5,6 @@
 namespace expanse::workload::sbatch {
 namespace {
 
-constexpr Argument kNone = Argument::kNone;
 constexpr Argument kRequired = Argument::kRequired;
 constexpr Argument kOptional = Argument::kOptional;
 
