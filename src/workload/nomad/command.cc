@@ -13,7 +13,7 @@ using hcl::Expression;
 using hcl::Value;
 
 constexpr std::size_t kMaxWords = 2000;
-constexpr std::size_t kMaxWordBytes = 256 << 10;  // of one command
+constexpr std::size_t kMaxScript = 256 << 10;
 constexpr std::size_t kMaxFiles = 1000;
 
 // The config block, or the object that an attribute gives.
@@ -48,13 +48,13 @@ class Config {
 
  private:
   void AddValue(const Value& value, Command& command) {
-    if (value.IsNull() || command.words.size() >= kMaxWords || bytes_ > kMaxWordBytes) return;
+    if (value.IsNull() || command.words.size() >= kMaxWords) return;
     if (value.type() == Value::Type::kList) {
       for (const Value& item : value.list()) AddValue(item, command);
       return;
     }
     const auto text = value.AsString();
-    bytes_ += text ? text->size() : value.text().size();
+    if (!context_.Take(text ? text->size() : value.text().size())) return;
     if (text) {
       AddWord(*text, !IsRuntimeText(*text), command);
     } else {
@@ -65,7 +65,6 @@ class Config {
   Context& context_;
   Value members_;
   Section section_;
-  std::size_t bytes_ = 0;
 };
 
 void AddJava(Config& config, Command& command) {
@@ -109,7 +108,7 @@ void ReadRendered(Context& context, const Section& task, const std::string& scri
     if (data == nullptr || TaskFile(GetName(context, rendered, "destination")) != script)
       return true;
     const auto text = context.evaluator.Evaluate(*data, rendered.scope).AsString();
-    if (!text || text->size() > kMaxWordBytes) return true;
+    if (!text || text->size() > kMaxScript || !context.Take(text->size())) return true;
     if (text->starts_with("#!") && !text->substr(0, text->find('\n')).contains("sh")) return true;
     auto commands = source::ReadShellScript(*text, {.variables = part.environment}).commands;
     for (Command& command : commands) {

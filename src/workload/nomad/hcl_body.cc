@@ -1,6 +1,9 @@
 // Statements and blocks; what all of the parser shares.
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "workload/nomad/hcl_parser.h"
@@ -155,11 +158,11 @@ bool Parser::Statements(Body& body, bool in_braces) {
   while (true) {
     SkipSpace(/*lines=*/true);
     if (failed_) return false;
-    if (pos_ >= text_.size()) return in_braces ? Fail("block is not closed") : true;
+    if (pos_ >= text_.size()) return in_braces ? Fail("block is not closed") : CheckNames(body);
     if (text_[pos_] == '}') {
       if (!in_braces) return Fail("\"}\" without a block to close");
       body.close = pos_++;
-      return true;
+      return CheckNames(body);
     }
     if (text_[pos_] == ',' || text_[pos_] == ';') {  // HCL1
       ++pos_;
@@ -167,6 +170,18 @@ bool Parser::Statements(Body& body, bool in_braces) {
     }
     if (!Statement(body)) return false;
   }
+}
+
+// Nomad takes no attribute twice.
+bool Parser::CheckNames(const Body& body) {
+  std::vector<const Attribute*> sorted;
+  for (const Attribute& attribute : body.attributes) sorted.push_back(&attribute);
+  const auto name = [](const Attribute* attribute) -> std::string_view { return attribute->name; };
+  std::ranges::stable_sort(sorted, {}, name);
+  const auto twice = std::ranges::adjacent_find(sorted, {}, name);
+  if (twice == sorted.end()) return true;
+  pos_ = (*std::next(twice))->begin;
+  return Fail("\"" + (*twice)->name + "\" is written twice");
 }
 
 bool Parser::Statement(Body& body) {

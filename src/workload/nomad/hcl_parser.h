@@ -26,6 +26,7 @@ class Parser {
   // hcl_body.cc
   bool Statements(Body& body, bool in_braces);
   bool Statement(Body& body);
+  bool CheckNames(const Body& body);
   bool Labels(Block& block);
   bool FinishBlock(Block& block);
 

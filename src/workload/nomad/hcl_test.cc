@@ -133,6 +133,7 @@ TEST(Hcl, RefusesWithAPlace) {
             "3:2 expected \",\" or \"]\" after a value of a list");
   EXPECT_EQ(refused("}\n"), "1:1 \"}\" without a block to close");
   EXPECT_EQ(refused("a \"b\" = 1\n"), "1:7 expected \"=\" or \"{\" after \"a\"");
+  EXPECT_EQ(refused("x {\n b = 1\n a = 2\n b = 3\n}\n"), "4:2 \"b\" is written twice");
   EXPECT_EQ(refused("/* a"), "1:1 comment is not closed");
   EXPECT_EQ(refused("a = 1x\n"), "1:6 not a number");
   EXPECT_EQ(refused("a = \"%{ if b }\"\n"), "1:15 \"if\" of a template without \"endif\"");
@@ -190,7 +191,7 @@ TEST(Hcl, HostileTextEndsSoon) {
     (void)ParseBody("a = <<E\n" + text + "\nE\n");
     (void)ParseJson("{\"a\": " + text);
   }
-  EXPECT_EQ(ParseBody(repeat("a=1\n", kMaxText)).error().reason, "too_large");
+  EXPECT_EQ(ParseBody(repeat("a{}\n", kMaxText)).error().reason, "too_large");
 }
 
 TEST(Json, StrictWithPlaces) {

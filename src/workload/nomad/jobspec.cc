@@ -15,8 +15,6 @@ using hcl::Block;
 using hcl::Expression;
 using hcl::Value;
 
-constexpr std::size_t kMaxAnnotationBytes = 64 << 10;  // of one part
-
 class Reader {
  public:
   explicit Reader(Jobspec& jobspec) : jobspec_(jobspec), context_(*jobspec.context) {}
@@ -184,7 +182,8 @@ class Reader {
     const Value environment = Members(context_, task, "env");
     for (const auto& [name, value] : environment.object()) {
       const auto text = value.AsString();
-      if (text && !IsRuntimeText(*text)) part.environment[name] = *text;
+      if (!text || !context_.Take(name.size() + text->size()) || IsRuntimeText(*text)) continue;
+      part.environment[name] = *text;
     }
     ReadCommand(context_, task, part, task.begin);
     ReadFiles(context_, task, jobspec_.submission.files);
@@ -236,13 +235,9 @@ class Reader {
   }
 
   void Annotate(const Value& meta, Part& part) {
-    std::size_t bytes = 0;
-    for (const auto& [key, value] : part.annotations) bytes += key.size() + value.size();
     for (const auto& [key, member] : meta.object()) {
       const auto text = member.AsString();
-      if (!text || IsRuntimeText(*text)) continue;
-      bytes += key.size() + text->size();
-      if (bytes > kMaxAnnotationBytes) return;
+      if (!text || !context_.Take(key.size() + text->size()) || IsRuntimeText(*text)) continue;
       part.annotations[key] = *text;
     }
   }

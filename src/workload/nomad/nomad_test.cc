@@ -441,5 +441,44 @@ TEST(Nomad, RefusesWithLineAndReason) {
   EXPECT_EQ(MustRefuse(deep).reason, "too_deep");
 }
 
+// One literal that many tasks use is not copied for all of them.
+TEST(Nomad, ManyTasksOfOneLargeTextAreBounded) {
+  const std::string text = "locals {\n  big = \"" + std::string(1 << 20, 'x') + R"hcl("
+}
+job "a" {
+  dynamic "group" {
+    for_each = range(900)
+    content {
+      task "t" {
+        config {
+          command = "x"
+          args    = [local.big]
+        }
+        env { A = local.big }
+        meta { B = local.big }
+      }
+    }
+  }
+}
+)hcl";
+  const Submission submission = MustParse(text);
+  EXPECT_EQ(submission.parts.size(), 900u);
+  std::size_t bytes = 0;
+  for (const Part& part : submission.parts) {
+    for (const auto& [name, value] : part.environment) bytes += value.size();
+    for (const auto& [name, value] : part.annotations) bytes += value.size();
+    for (const Command& command : part.commands) {
+      for (const Word& word : command.words) bytes += word.text.size();
+    }
+  }
+  EXPECT_LE(bytes, std::size_t{17} << 20);
+  EXPECT_TRUE(HasNote(submission, "too_large"));
+  EXPECT_EQ(
+      MustRefuse("job \"a\" {\n dynamic \"group\" {\n for_each = range(1024)\n content {\n task "
+                 "\"t\" {}\n}\n}\n}\n")
+          .reason,
+      "too_large");
+}
+
 }  // namespace
 }  // namespace expanse::workload

@@ -200,7 +200,7 @@ class Planner {
     const auto setting = Find(Quantity::kGpuMemory, Bound::kRequest);
     if (!setting) return NoPlace(What() + " has no constraint on the memory of its GPU");
     const double gibibytes = std::ceil(amount / kGibibyte);
-    if (part().settings[*setting].value == amount) return {};
+    if (part().settings[*setting].value == gibibytes * kGibibyte) return {};
     EXPANSE_ASSIGN_OR_RETURN(const Expression* literal, Literal(*setting));
     Replace(*literal, Whole(gibibytes) + " GiB");
     std::get<3>(facts_[part_][*setting]) = gibibytes * kGibibyte;

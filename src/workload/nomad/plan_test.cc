@@ -235,5 +235,13 @@ TEST(NomadPlan, SeveralTasksAtOnce) {
             "resources {\n     memory = 64\n   }\n }\n}\n");
 }
 
+TEST(NomadPlan, VariablesOfHclInJson) {
+  const std::string_view text =
+      R"({"variable": {"m": {"default": 700}}, "job": {"a": {"task": {"t": {"resources": {"memory": "${var.m}"}}}}}})";
+  EXPECT_EQ(
+      Memory(text, 64),
+      R"({"variable": {"m": {"default": 64}}, "job": {"a": {"task": {"t": {"resources": {"memory": "${var.m}"}}}}}})");
+}
+
 }  // namespace
 }  // namespace expanse::workload

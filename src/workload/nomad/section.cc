@@ -14,11 +14,12 @@ using hcl::Scope;
 using hcl::Value;
 
 constexpr std::size_t kMaxNotes = 1000;
+constexpr std::size_t kMaxTaken = std::size_t{16} << 20;
 
 // { a = 1 } as a body; null for what is no object, or has keys that are put together.
-std::shared_ptr<const Body> MakeBody(const Expression& object, hcl::Style style) {
+std::unique_ptr<const Body> MakeBody(const Expression& object, hcl::Style style) {
   if (object.kind != Kind::kObject) return nullptr;
-  auto body = std::make_shared<Body>();
+  auto body = std::make_unique<Body>();
   body->style = style;
   body->open = object.begin + 1;
   body->close = object.end - 1;
@@ -98,6 +99,14 @@ void Context::AddNote(std::size_t offset, std::string reason, std::string messag
   notes.push_back({line, std::move(reason), std::move(message)});
 }
 
+bool Context::Take(std::size_t bytes) {
+  if (taken_ > kMaxTaken) return false;
+  taken_ += bytes + sizeof(Word);
+  if (taken_ <= kMaxTaken) return true;
+  AddNote(0, "too_large", "not all of the tasks' commands, environment and meta is read");
+  return false;
+}
+
 const Expression* Section::Find(std::string_view name) const {
   const Expression* const found = FindWritten(name);
   return found != nullptr && found->kind == Kind::kNull ? nullptr : found;
@@ -121,10 +130,11 @@ bool ForEachSection(Context& context, const Section& in, std::string_view type,
   }
   for (const hcl::Attribute& attribute : in.body->attributes) {
     if (attribute.name != type) continue;
-    const auto body = MakeBody(attribute.value, in.body->style);
+    const auto [made, fresh] = context.made.try_emplace(&attribute.value);
+    if (fresh) made->second = MakeBody(attribute.value, in.body->style);
+    const Body* const body = made->second.get();
     if (body == nullptr) continue;
-    context.made.push_back(body);
-    Section section{.body = body.get(), .scope = in.scope, .begin = attribute.begin};
+    Section section{.body = body, .scope = in.scope, .begin = attribute.begin};
     section.is_object = true;
     section.repeated = in.repeated;
     if (!visit(section)) return false;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,11 +27,17 @@ struct Context {
   LineIndex lines;
   hcl::Evaluator evaluator;
   std::vector<Note> notes;
-  // Bodies made of attributes that stand for blocks; never moved.
-  std::deque<std::shared_ptr<const hcl::Body>> made;
+  // Bodies made of attributes that stand for blocks.
+  std::map<const hcl::Expression*, std::unique_ptr<const hcl::Body>> made;
 
   // At most kMaxNotes of them.
   void AddNote(std::size_t offset, std::string reason, std::string message);
+  // True while there is room for so much more text in the submission: one literal may be the value
+  // of many tasks' environment or arguments.
+  bool Take(std::size_t bytes);
+
+ private:
+  std::size_t taken_ = 0;
 };
 
 // One block, with the names that a dynamic block bound around it.
