@@ -55,6 +55,8 @@ class Parser {
   bool InterpolationEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end);
   bool TemplateParts(std::size_t end, bool escapes, Expression& out, std::string& stopped_at);
   bool Interpolation(std::size_t end, Expression& out);
+  void SkipTrimmed(std::size_t end);
+  void SkipIndent(std::size_t end);
   bool Directive(std::size_t end, bool escapes, Expression& out, std::string& stopped_at);
   bool DirectiveClose();
   static bool IsDirective(std::string_view inside);

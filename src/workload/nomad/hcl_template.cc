@@ -54,13 +54,19 @@ std::size_t Unescape(std::string_view text, std::string& out) {
   return 2;
 }
 
-// White space in front of every line that is not blank.
+bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
+
+// White space in front of every line that is not blank and does not continue one that ends in "~}".
 std::size_t CommonIndent(std::string_view text) {
   std::optional<std::size_t> least;
+  bool continued = false;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
-    const std::size_t indent = line.find_first_not_of(" \t\r");
-    if (indent != line.npos) least = std::min(least.value_or(indent), indent);
+    if (!IsBlank(line)) {
+      const std::size_t indent = line.find_first_not_of(" \t\r");
+      if (!continued) least = std::min(least.value_or(indent), indent);
+      continued = base::Trim(line).ends_with("~}");
+    }
     text.remove_prefix(std::min(line.size() + 1, text.size()));
   }
   return least.value_or(0);
@@ -218,6 +224,19 @@ bool Parser::Template(std::size_t end, bool escapes, Expression& out) {
   return true;
 }
 
+// "~}" takes what is blank up to the end of its line, and the line's end; the next line is none of
+// its own then, and keeps its indentation.
+void Parser::SkipTrimmed(std::size_t end) {
+  while (pos_ < end && (text_[pos_] == ' ' || text_[pos_] == '\t' || text_[pos_] == '\r')) ++pos_;
+  if (pos_ < end && text_[pos_] == '\n') ++pos_;
+}
+
+// The indentation of <<-; blank lines keep theirs.
+void Parser::SkipIndent(std::size_t end) {
+  const std::size_t first = text_.find_first_not_of(" \t\r", pos_);
+  if (first < end && text_[first] != '\n') pos_ = std::min(first, pos_ + indent_);
+}
+
 // Up to `end`, or behind a directive that closes one: then its word is in `stopped_at`.
 bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
                            std::string& stopped_at) {
@@ -226,12 +245,10 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
   std::size_t literal_begin = pos_;
   bool open_line = false;  // a "${" of this line was not closed
   std::string literal;
-  // Behind "~}" of the directive that this is the body of.
-  bool trim_next = pos_ >= 2 && text_.substr(pos_ - 2, 2) == "~}";
   bool line_start = !escapes && pos_ > 0 && text_[pos_ - 1] == '\n';
+  // Behind "~}" of the directive that this is the body of.
+  if (pos_ >= 2 && text_.substr(pos_ - 2, 2) == "~}") SkipTrimmed(end);
   const auto flush = [&] {
-    if (trim_next) literal.erase(0, std::min(literal.find_first_not_of(" \t\r\n"), literal.size()));
-    trim_next = false;
     if (literal.empty()) return true;
     Expression part{.kind = Kind::kString, .text = std::exchange(literal, {})};
     if (!Finish(part, literal_begin)) return false;
@@ -240,10 +257,7 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
   };
   while (pos_ < end && !failed_) {
     if (line_start) {
-      for (std::size_t i = 0; i < indent_ && pos_ < end; ++i) {
-        if (text_[pos_] != ' ' && text_[pos_] != '\t') break;
-        ++pos_;
-      }
+      SkipIndent(end);
       line_start = false;
       continue;
     }
@@ -265,8 +279,7 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
           open_line = true;
         } else if (c == '$' || IsDirective(text_.substr(pos_ + 2, close - pos_ - 2))) {
           const std::size_t part_begin = pos_;
-          if (Peek(2) == '~') literal.erase(literal.find_last_not_of(" \t\r\n") + 1);
-          const bool trims = text_[close - 1] == '~';
+          if (Peek(2) == '~') literal.erase(literal.find_last_not_of(" \t\r") + 1);
           if (!flush()) return false;
           Expression part;
           const bool parsed =
@@ -276,7 +289,7 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
           if (!stopped_at.empty()) return Finish(out, begin);
           if (parsed) {
             out.children.push_back(std::move(part));
-            trim_next = c == '$' ? trims : text_[pos_ - 2] == '~';
+            if (text_.substr(pos_ - 2, 2) == "~}") SkipTrimmed(end);
           } else {
             literal = text_.substr(part_begin, pos_ - part_begin);
           }

@@ -106,6 +106,9 @@ TEST(Hcl, Templates) {
 TEST(Hcl, Heredocs) {
   EXPECT_EQ(Value("<<EOF\n a ${b}\n\"c\\n\nEOF"), "T(' a '+b+'\n\"c\\n\n')");
   EXPECT_EQ(Value("<<-EOF\n    a\n\n      b ${\"  c\"}\n    EOF"), "T('a\n\n  b '+'  c'+'\n')");
+  EXPECT_EQ(Value("<<-EOF\n    a\n  \n    b\n    EOF"), "'a\n  \nb\n'");
+  EXPECT_EQ(Value("<<-EOF\n    %{ if a ~}\n    yes\n    %{ endif ~}\n    end\n    EOF"),
+            "T(If(a,T('    yes\n'),'')+'    end\n')");
   EXPECT_EQ(Value("[<<A\nx\nA\n, <<B\ny\nB\n]"), "['x\n','y\n']");
   EXPECT_EQ(Value("<<EOF\nnot EOF here\n"), "syntax: heredoc \"EOF\" is not closed");
 }
