@@ -213,8 +213,9 @@ base::Result<bool> AskToApply(App& app) {
   }
 }
 
+// `path`: the user's word for the file, not the server's.
 CommandResult OfferPatch(App& app, Planes& planes, const Arguments& arguments,
-                         const v1::AnalyseResult& result) {
+                         const v1::AnalyseResult& result, const std::string& path) {
   const std::string& id = result.right_size().artifact_id();
   if (id.empty()) {
     if (arguments.Flag("yes")) Say(app, "There is nothing to apply.");
@@ -232,7 +233,7 @@ CommandResult OfferPatch(App& app, Planes& planes, const Arguments& arguments,
   }
   EXPANSE_ASSIGN_OR_RETURN(const v1::Artifact artefact, GetArtefact(planes, id));
   ShowDiff(app, artefact);
-  if (auto applied = ApplyArtefact(app, artefact, result.right_size().source_file()); !applied)
+  if (auto applied = ApplyArtefact(app, artefact, path); !applied)
     return std::unexpected(std::move(applied).error());
   return 0;
 }
@@ -257,7 +258,7 @@ CommandResult AnalyseOne(App& app, Planes& planes, const Arguments& arguments,
     return 0;
   }
   if (arguments.Flag("no-patch") || path == "-") return 0;
-  return OfferPatch(app, planes, arguments, response->result());
+  return OfferPatch(app, planes, arguments, response->result(), path);
 }
 
 // One that the next file would meet too.

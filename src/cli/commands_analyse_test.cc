@@ -214,6 +214,7 @@ TEST_F(AnalyseCommands, NobodyIsAskedWithoutAPatchOrAPerson) {
 }
 
 TEST_F(AnalyseCommands, YesFlagAppliesWithoutAsking) {
+  platform_.analysis.mutable_result()->mutable_right_size()->set_source_file("/etc/passwd");
   ASSERT_EQ(Run({script_, "--yes"}), 0) << terminal_.err;
   EXPECT_EQ(Script(), Patched(kScript));
 }
