@@ -30,7 +30,7 @@ class Parser {
   bool Labels(Block& block);
   bool FinishBlock(Block& block);
 
-  // hcl_expression.cc; each leaves pos_ behind what it read.
+  // hcl_expression.cc, hcl_collection.cc; each leaves pos_ behind what it read.
   bool Parse(Expression& out);  // conditional and all below
   bool Binary(int level, Expression& out);
   bool Unary(Expression& out);
@@ -48,11 +48,25 @@ class Parser {
   bool For(Expression& out, bool object);
   bool ForeignValue(Expression& out);
 
-  // hcl_template.cc
+  // hcl_string.cc
   bool Quoted(Expression& out);
   bool Heredoc(Expression& out);
   bool QuotedEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end);
   bool InterpolationEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end);
+
+  // hcl_template.cc
+  struct Parts {
+    Expression& out;
+    std::string& stopped_at;  // the word of a directive that closes one
+    std::size_t end;
+    bool escapes;
+    std::string literal = {};  // read, and not yet a part
+    std::size_t literal_begin = 0;
+    bool open_line = false;  // a "${" of this line was not closed
+  };
+  bool FlushLiteral(Parts& parts);
+  bool Marked(Parts& parts);
+  void AddPart(Parts& parts, std::size_t close);
   bool TemplateParts(std::size_t end, bool escapes, Expression& out, std::string& stopped_at);
   bool Interpolation(std::size_t end, Expression& out);
   void SkipTrimmed(std::size_t end);

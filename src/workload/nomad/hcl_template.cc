@@ -1,4 +1,4 @@
-// Quoted strings and heredocs: literal text, ${interpolation}, %{ directives }.
+// What strings and heredocs hold: literal text, ${interpolation}, %{ directives }.
 //
 // Where Nomad would refuse the file for an interpolation that is no expression (a shell's ${X:-y}
 // in a heredoc, say) the text is kept as it stands.
@@ -11,9 +11,6 @@
 
 namespace expanse::workload::hcl {
 namespace {
-
-constexpr std::size_t kLookCost = 16;      // of one look ahead, in bytes
-constexpr std::size_t kForeignCost = 256;  // of one for a template of another language
 
 // The escape that begins at text[0] == '\\': appended, and how many bytes it took. One that HCL
 // does not know stays as written.
@@ -54,24 +51,6 @@ std::size_t Unescape(std::string_view text, std::string& out) {
   return 2;
 }
 
-bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == line.npos; }
-
-// White space in front of every line that is not blank and does not continue one that ends in "~}".
-std::size_t CommonIndent(std::string_view text) {
-  std::optional<std::size_t> least;
-  bool continued = false;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    if (!IsBlank(line)) {
-      const std::size_t indent = line.find_first_not_of(" \t\r");
-      if (!continued) least = std::min(least.value_or(indent), indent);
-      continued = base::Trim(line).ends_with("~}");
-    }
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  return least.value_or(0);
-}
-
 void SetPlaces(Expression& tree, std::size_t begin, std::size_t end) {
   tree.begin = begin;
   tree.end = end;
@@ -108,101 +87,6 @@ Parsed<Expression> ParseTemplateText(std::string_view text, std::size_t begin, s
   }
   SetPlaces(out, begin, end);
   return out;
-}
-
-// The "}" that ends an interpolation whose inside begins at `from`.
-bool Parser::InterpolationEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end) {
-  int braces = 0;
-  std::size_t at = from;
-  while (at < limit) {
-    const char c = text_[at];
-    if (c == '"') {
-      std::size_t close = 0;
-      if (nesting > kMaxDepth || !QuotedEnd(at + 1, limit, nesting + 1, close)) break;
-      at = close;
-    } else if (c == '{') {
-      ++braces;
-    } else if (c == '}' && braces-- == 0) {
-      end = at;
-      return Spend(at - from + kLookCost);
-    }
-    ++at;
-  }
-  Spend(at - from + kLookCost);
-  return false;
-}
-
-// The quote that ends a string whose inside begins at `from`.
-bool Parser::QuotedEnd(std::size_t from, std::size_t limit, int nesting, std::size_t& end) {
-  std::size_t at = from;
-  bool literal = false;  // a "${" was not closed: the others are not looked at
-  while (at < limit && text_[at] != '\n' && !failed_) {
-    const char c = text_[at];
-    if (c == '"') {
-      end = at;
-      return Spend(at - from + kLookCost);
-    }
-    if (c == '\\') {
-      at += 2;
-      continue;
-    }
-    if ((c == '$' || c == '%') && at + 1 < limit && text_[at + 1] == '{' && !literal) {
-      const bool escaped = at > from && text_[at - 1] == c;
-      std::size_t close = 0;
-      if (!escaped && InterpolationEnd(at + 2, limit, nesting, close)) {
-        at = close + 1;
-        continue;
-      }
-      if (!escaped) literal = true;
-    }
-    const bool opens = (c == '[' || c == '{' || c == '<') && at + 1 < limit &&
-                       (text_[at + 1] == c || text_[at + 1] == '%');
-    if (opens && !Spend(kForeignCost)) return false;
-    const std::size_t foreign =
-        opens ? FindForeignEnd(text_.substr(0, limit), at, /*in_string=*/true) : 0;
-    at = foreign != 0 ? foreign : at + 1;
-  }
-  Spend(at - from + kLookCost);
-  return false;
-}
-
-bool Parser::Quoted(Expression& out) {
-  const std::size_t begin = pos_;
-  std::size_t end = 0;
-  if (!QuotedEnd(begin + 1, text_.size(), 0, end)) return Fail("string is not closed");
-  pos_ = begin + 1;
-  if (!Template(end, /*escapes=*/true, out)) return false;
-  pos_ = end + 1;
-  return Finish(out, begin);
-}
-
-bool Parser::Heredoc(Expression& out) {
-  const std::size_t begin = pos_;
-  pos_ += 2;
-  const bool dedent = Eat("-") || Eat("~");
-  const std::string_view marker = TakeWord();
-  if (marker.empty()) return Fail("expected the name of a heredoc after \"<<\"");
-  while (Peek() == ' ' || Peek() == '\t' || Peek() == '\r') ++pos_;
-  if (!Eat("\n")) return Fail("expected a new line after the name of a heredoc");
-  const std::size_t content = pos_;
-  std::size_t line = content;
-  while (true) {
-    if (line >= text_.size()) {
-      Spend(line - content);
-      return Fail("heredoc \"" + std::string(marker) + "\" is not closed");
-    }
-    const std::size_t line_end = std::min(text_.find('\n', line), text_.size());
-    if (base::Trim(text_.substr(line, line_end - line)) == marker) break;
-    line = line_end + 1;
-  }
-  if (!Spend(line - content)) return false;
-  const std::size_t indent =
-      std::exchange(indent_, dedent ? CommonIndent(text_.substr(content, line - content)) : 0);
-  const bool parsed = Template(line, /*escapes=*/false, out);
-  indent_ = indent;
-  if (!parsed) return false;
-  pos_ = text_.find(marker, line) + marker.size();
-  return Finish(out, begin);
 }
 
 bool Parser::Template(std::size_t end, bool escapes, Expression& out) {
@@ -242,68 +126,77 @@ bool Parser::TemplateParts(std::size_t end, bool escapes, Expression& out,
                            std::string& stopped_at) {
   out.kind = Kind::kTemplate;
   const std::size_t begin = pos_;
-  std::size_t literal_begin = pos_;
-  bool open_line = false;  // a "${" of this line was not closed
-  std::string literal;
+  Parts parts{.out = out, .stopped_at = stopped_at, .end = end, .escapes = escapes};
   bool line_start = !escapes && pos_ > 0 && text_[pos_ - 1] == '\n';
   // Behind "~}" of the directive that this is the body of.
   if (pos_ >= 2 && text_.substr(pos_ - 2, 2) == "~}") SkipTrimmed(end);
-  const auto flush = [&] {
-    if (literal.empty()) return true;
-    Expression part{.kind = Kind::kString, .text = std::exchange(literal, {})};
-    if (!Finish(part, literal_begin)) return false;
-    out.children.push_back(std::move(part));
-    return true;
-  };
-  while (pos_ < end && !failed_) {
-    if (line_start) {
+  parts.literal_begin = pos_;
+  while (pos_ < end && !failed_ && stopped_at.empty()) {
+    if (std::exchange(line_start, false)) {
       SkipIndent(end);
-      line_start = false;
       continue;
     }
     const char c = text_[pos_];
     if (c == '\\' && escapes) {
-      pos_ += Unescape(text_.substr(pos_, end - pos_), literal);
+      pos_ += Unescape(text_.substr(pos_, end - pos_), parts.literal);
       continue;
     }
-    if ((c == '$' || c == '%') && pos_ + 1 < end) {
-      if (text_[pos_ + 1] == c && pos_ + 2 < end && text_[pos_ + 2] == '{') {
-        literal += c;
-        literal += '{';
-        pos_ += 3;
-        continue;
-      }
-      std::size_t close = 0;
-      if (text_[pos_ + 1] == '{' && !open_line) {
-        if (!InterpolationEnd(pos_ + 2, end, 0, close)) {
-          open_line = true;
-        } else if (c == '$' || IsDirective(text_.substr(pos_ + 2, close - pos_ - 2))) {
-          const std::size_t part_begin = pos_;
-          if (Peek(2) == '~') literal.erase(literal.find_last_not_of(" \t\r") + 1);
-          if (!flush()) return false;
-          Expression part;
-          const bool parsed =
-              c == '$' ? Interpolation(close, part) : Directive(end, escapes, part, stopped_at);
-          if (failed_) return false;
-          literal_begin = pos_;
-          if (!stopped_at.empty()) return Finish(out, begin);
-          if (parsed) {
-            out.children.push_back(std::move(part));
-            if (text_.substr(pos_ - 2, 2) == "~}") SkipTrimmed(end);
-          } else {
-            literal = text_.substr(part_begin, pos_ - part_begin);
-          }
-          continue;
-        }
-      }
-    }
+    if ((c == '$' || c == '%') && Marked(parts)) continue;
     line_start = c == '\n';
-    if (line_start) open_line = false;
-    literal += c;
+    if (line_start) parts.open_line = false;
+    parts.literal += c;
     ++pos_;
   }
-  if (failed_ || !flush()) return false;
-  return Finish(out, begin);
+  return !failed_ && FlushLiteral(parts) && Finish(out, begin);
+}
+
+bool Parser::FlushLiteral(Parts& parts) {
+  if (parts.literal.empty()) return true;
+  Expression part{.kind = Kind::kString, .text = std::exchange(parts.literal, {})};
+  if (!Finish(part, parts.literal_begin)) return false;
+  parts.out.children.push_back(std::move(part));
+  return true;
+}
+
+// At "$" or "%": true where it was more than itself, or a failure.
+bool Parser::Marked(Parts& parts) {
+  const char mark = text_[pos_];
+  if (pos_ + 1 >= parts.end) return false;
+  if (text_[pos_ + 1] == mark && pos_ + 2 < parts.end && text_[pos_ + 2] == '{') {
+    parts.literal += mark;
+    parts.literal += '{';
+    pos_ += 3;
+    return true;
+  }
+  if (text_[pos_ + 1] != '{' || parts.open_line) return false;
+  std::size_t close = 0;
+  if (!InterpolationEnd(pos_ + 2, parts.end, 0, close)) {
+    parts.open_line = true;
+    return failed_;
+  }
+  if (mark == '%' && !IsDirective(text_.substr(pos_ + 2, close - pos_ - 2))) return false;
+  AddPart(parts, close);
+  return true;
+}
+
+// At "${" or "%{", whose "}" is at `close`.
+void Parser::AddPart(Parts& parts, std::size_t close) {
+  const std::size_t begin = pos_;
+  if (Peek(2) == '~') parts.literal.erase(parts.literal.find_last_not_of(" \t\r") + 1);
+  if (!FlushLiteral(parts)) return;
+  Expression part;
+  const bool parsed = text_[pos_] == '$'
+                          ? Interpolation(close, part)
+                          : Directive(parts.end, parts.escapes, part, parts.stopped_at);
+  if (failed_ || !parts.stopped_at.empty()) return;
+  if (parsed) {
+    parts.out.children.push_back(std::move(part));
+    if (text_.substr(pos_ - 2, 2) == "~}") SkipTrimmed(parts.end);
+    parts.literal_begin = pos_;
+  } else {
+    parts.literal = text_.substr(begin, pos_ - begin);
+    parts.literal_begin = begin;
+  }
 }
 
 // At "${", whose "}" is at `end`. False without a failure where the inside is no expression; pos_
