@@ -11,10 +11,16 @@
 namespace expanse::workload::kubernetes {
 namespace {
 
-bool IsName(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
-  });
+bool IsNameCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+}
+
+// The name in "$(NAME)" at the beginning of a text, or nothing.
+std::string_view NameIn(std::string_view text) {
+  if (!text.starts_with("$(")) return {};
+  std::size_t end = 2;
+  while (end < text.size() && IsNameCharacter(text[end])) ++end;
+  return end < text.size() && text[end] == ')' ? text.substr(2, end - 2) : std::string_view();
 }
 
 // $(NAME) as the kubelet replaces it; `$$(NAME)` stands for "$(NAME)".
@@ -23,17 +29,14 @@ Word Expand(std::string_view text, const std::map<std::string, std::string>& env
   constexpr std::size_t kMaxWord = std::size_t{1} << 20;
   Word word;
   for (std::size_t at = 0; at < text.size();) {
+    const std::size_t dollar = std::min(text.find('$', at), text.size());
+    word.text.append(text.substr(at, dollar - at));
+    at = dollar;
     const std::string_view rest = text.substr(at);
-    if (rest.starts_with("$$")) {
-      word.text.push_back('$');
-      at += 2;
-      continue;
-    }
-    const std::size_t close = rest.starts_with("$(") ? rest.find(')') : std::string_view::npos;
-    const std::string_view name =
-        close == std::string_view::npos ? std::string_view() : rest.substr(2, close - 2);
-    if (!IsName(name)) {
-      word.text.push_back(text[at++]);
+    const std::string_view name = NameIn(rest);
+    if (name.empty()) {
+      word.text.append(rest.substr(0, 1));
+      at += rest.starts_with("$$") ? 2 : 1;
       continue;
     }
     const auto known = environment.find(std::string(name));
@@ -41,10 +44,10 @@ Word Expand(std::string_view text, const std::map<std::string, std::string>& env
       word.text.append(known->second);
     } else {
       // Names that the container does not have stay as they are; others are in maps or secrets.
-      word.text.append(rest.substr(0, close + 1));
+      word.text.append(rest.substr(0, name.size() + 3));
       word.resolved = false;
     }
-    at += close + 1;
+    at += name.size() + 3;
   }
   return word;
 }

@@ -11,10 +11,7 @@ namespace expanse::workload::kubernetes {
 
 Builder::Builder(std::string_view text) {
   document_.text_ = std::string(text);
-  document_.line_starts_.push_back(0);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\n') document_.line_starts_.push_back(i + 1);
-  }
+  document_.lines_ = LineIndex(text);
   const std::size_t newline = text.find('\n');
   if (newline != std::string_view::npos && newline > 0 && text[newline - 1] == '\r')
     document_.newline_ = "\r\n";
@@ -56,15 +53,21 @@ const Node& Document::At(NodeId id) const { return nodes_[Follow(id)]; }
 
 namespace {
 
-// Merges of merges; deeper ones are found by nobody.
+// Merges of merges of merges …
 constexpr int kMaxMerges = 4;
 
 }  // namespace
 
+bool Document::MayRead(NodeId map, int depth) const {
+  ++steps_;
+  if (depth > kMaxMerges) steps_ = kMaxSteps + 1;
+  return !exhausted() && Is(map, NodeKind::kMap);
+}
+
 NodeId Document::FindMerged(NodeId map, std::string_view key, int depth) const {
-  if (depth > kMaxMerges || exhausted() || !Is(map, NodeKind::kMap)) return kNoNode;
+  if (!MayRead(map, depth)) return kNoNode;
   const Node& node = At(map);
-  steps_ += node.entries.size() + 1;
+  steps_ += node.entries.size();
   NodeId found = kNoNode;
   NodeId merged = kNoNode;
   for (const Entry& entry : node.entries) {
@@ -83,9 +86,9 @@ NodeId Document::FindMerged(NodeId map, std::string_view key, int depth) const {
 }
 
 void Document::CollectMembers(NodeId map, int depth, std::vector<Entry>& members) const {
-  if (depth > kMaxMerges || exhausted() || !Is(map, NodeKind::kMap)) return;
+  if (!MayRead(map, depth)) return;
   const Node& node = At(map);
-  steps_ += node.entries.size() + 1;
+  steps_ += node.entries.size();
   NodeId merged = kNoNode;
   // The last of equal keys comes first, and the first one met counts.
   for (auto entry = node.entries.rbegin(); entry != node.entries.rend(); ++entry) {
@@ -141,12 +144,7 @@ NodeId Document::ScalarAt(std::size_t begin, std::size_t end) const {
 
 Place Document::PlaceAt(std::size_t begin, std::size_t end) const {
   begin = std::min(begin, text_.size());
-  const auto next = std::upper_bound(line_starts_.begin(), line_starts_.end(), begin);
-  const auto line = static_cast<std::size_t>(next - line_starts_.begin());
-  return {.begin = begin,
-          .end = std::max(begin, std::min(end, text_.size())),
-          .line = static_cast<std::uint32_t>(line),
-          .column = static_cast<std::uint32_t>(begin - line_starts_[line - 1] + 1)};
+  return lines_.PlaceOf(begin, std::max(begin, std::min(end, text_.size())));
 }
 
 std::size_t Document::ColumnAt(std::size_t offset) const {
@@ -156,12 +154,11 @@ std::size_t Document::ColumnAt(std::size_t offset) const {
 }
 
 std::size_t Document::NextLine(std::size_t offset) const {
-  const std::size_t line = PlaceAt(offset, offset).line;
-  return line < line_starts_.size() ? line_starts_[line] : text_.size();
+  return std::min(text_.find('\n', offset), text_.size() - 1) + 1;
 }
 
 std::size_t Document::LineStart(std::size_t offset) const {
-  return line_starts_[PlaceAt(offset, offset).line - 1];
+  return offset - (PlaceAt(offset, offset).column - 1);
 }
 
 namespace {
@@ -194,8 +191,7 @@ Parsed<void> CheckBytes(std::string_view text) {
 bool TryYaml(std::string_view text, const Masked& masked, Builder& builder, Refusal& refusal) {
   if (!ReadYaml(masked.text, builder, refusal)) {
     for (const Placeholder& placeholder : masked.placeholders) {
-      if (refusal.reason != "syntax" || placeholder.comment || InComment(masked, placeholder))
-        continue;
+      if (refusal.reason != "syntax" || placeholder.comment || placeholder.in_comment) continue;
       refusal = Refuse(text, placeholder.begin, "templated",
                        "with what the template leaves open this is no YAML; render it first")
                     .error();

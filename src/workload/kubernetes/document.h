@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "workload/line_index.h"
 #include "workload/submission.h"
 
 namespace expanse::workload::kubernetes {
@@ -83,11 +84,12 @@ class Document {
   friend class Builder;
   static constexpr std::size_t kMaxSteps = 20'000'000;
 
+  bool MayRead(NodeId map, int depth) const;
   NodeId FindMerged(NodeId map, std::string_view key, int depth) const;
   void CollectMembers(NodeId map, int depth, std::vector<Entry>& members) const;
 
   std::string text_;
-  std::vector<std::size_t> line_starts_;
+  LineIndex lines_{""};
   std::string newline_ = "\n";
   bool is_json_ = false;
   std::vector<Node> nodes_;

@@ -148,6 +148,20 @@ TEST(Document, Json) {
   EXPECT_FALSE(ReadDocument("{a: b}")->is_json());
 }
 
+TEST(Document, MergesAreFoundOrTheTextIsRefused) {
+  std::string text = "m0: &m0 {x: 1}\n";
+  for (int i = 1; i < 8; ++i)
+    text += "m" + std::to_string(i) + ": &m" + std::to_string(i) + " {<<: *m" +
+            std::to_string(i - 1) + "}\n";
+  const auto document = ReadDocument(text);
+  ASSERT_TRUE(document.has_value());
+  const NodeId root = document->roots().front();
+  EXPECT_EQ(document->Text(document->Find(root, {"m4", "x"})), "1");
+  EXPECT_FALSE(document->exhausted());
+  EXPECT_EQ(document->Find(root, {"m7", "x"}), kNoNode);
+  EXPECT_TRUE(document->exhausted());
+}
+
 TEST(Document, RefusesWhatCannotBeText) {
   EXPECT_EQ(Reason(std::string_view("a: \0b", 5)), "syntax");
   EXPECT_EQ(Reason("a: \x04 b"), "syntax");
@@ -176,6 +190,17 @@ TEST(Document, PlaceholdersAreTextOfTheirValue) {
   EXPECT_EQ(Scalars("a: \"${#x} {{\"\n"), "a=[a] ${#x} {{=[${#x} {{]");
 }
 
+TEST(Document, PlaceholdersCostTheirLength) {
+  const auto repeat = [](std::string_view piece) {
+    std::string text = "# ";
+    for (int i = 0; i < 100'000; ++i) text += piece;
+    return text;
+  };
+  for (const char* piece :
+       {"{{a}}", "{{", "${", "${{", "%{ ", "{# ", "{%", "{{a}}\n", "# ", "{{/*x*/}}"})
+    EXPECT_NE(Reason(repeat(piece) + "\na: [b\n"), "read") << piece;
+}
+
 TEST(Document, PlaceholdersThatDecideTheStructureAreRefused) {
   const auto line = [](std::string_view text) {
     const auto document = ReadDocument(text);
@@ -187,6 +212,8 @@ TEST(Document, PlaceholdersThatDecideTheStructureAreRefused) {
   EXPECT_EQ(line("a: 1\n{{ if x }}b: 2{{ end }}\n"), "templated 2");
   EXPECT_EQ(line("{% for x in y %}\na: 1\n{% endfor %}\n"), "templated 1");
   EXPECT_EQ(line("# {{ x }}\na: [{{ if }}\nb\n"), "templated 2");
+  EXPECT_EQ(line("{{/* x */}}{{ if y }}\na: 1\n"), "templated 1");
+  EXPECT_EQ(line("a: 1 # {{ if y }}\n"), "read");
   EXPECT_EQ(line("a: 1\n%{ if x }\nb: 1\n%{ endif }\n"), "templated 2");
 }
 

@@ -103,6 +103,7 @@ class JsonReader {
     if (at_ == text_.size()) return Fail("a string without an end");
     node.end = at_++;
     node.stop = at_;
+    node.templated = node.value.find("{{") != std::string::npos;
     return Store(id, std::move(node));
   }
 

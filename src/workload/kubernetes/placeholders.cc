@@ -49,8 +49,8 @@ void Classify(std::string_view inner, Found& found) {
   found.comment = inner.starts_with("/*") || variable || StartsWithWord(inner, "set");
 }
 
-// The placeholder that begins at `at`, if one does. `closed` remembers that a closing mark does not
-// come again, so that many openings without one cost no more than one search.
+// The placeholder that begins at `at`, if one does. `absent_` remembers that a closing mark does
+// not come again, so that many openings without one cost no more than one search.
 class Finder {
  public:
   Finder(std::string_view text, bool dollar) : text_(text), dollar_(dollar) {}
@@ -65,20 +65,27 @@ class Finder {
       if (found) found->comment = true;
       return found;
     }
-    for (std::string_view open : {"%{ ", "%{~ "}) {
-      if (!rest.starts_with(open)) continue;
-      auto found = Until(at, 2, "}", 3);
+    if (rest.starts_with("%{ ") || rest.starts_with("%{~ ")) {
+      auto found = Braces(at);
       return found && found->control ? found : std::nullopt;
     }
-    if (dollar_ && rest.starts_with("${")) {
-      const std::size_t line = std::min(rest.find('\n'), rest.size());
-      const std::size_t close = rest.substr(0, line).find('}');
-      if (close != std::string_view::npos) return Found{.begin = at, .end = at + close + 1};
-    }
-    return std::nullopt;
+    return dollar_ && rest.starts_with("${") ? Braces(at) : std::nullopt;
   }
 
  private:
+  // To the next "}", which is near and in the same line.
+  std::optional<Found> Braces(std::size_t at) const {
+    constexpr std::size_t kMaxLength = 160;
+    const std::string_view inner = text_.substr(at + 2, kMaxLength);
+    const std::size_t close = inner.find('}');
+    if (close == std::string_view::npos ||
+        inner.substr(0, close).find('\n') != std::string_view::npos)
+      return std::nullopt;
+    Found found{.begin = at, .end = at + 2 + close + 1};
+    Classify(inner.substr(0, close), found);
+    return found;
+  }
+
   std::optional<Found> Until(std::size_t at, std::size_t skip, std::string_view close,
                              std::size_t kind) {
     if (absent_[kind]) return std::nullopt;
@@ -94,11 +101,19 @@ class Finder {
 
   std::string_view text_;
   bool dollar_;
-  std::array<bool, 4> absent_ = {};
+  std::array<bool, 3> absent_ = {};
 };
 
 bool AllSpace(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return base::IsSpace(c); });
+}
+
+// Where a comment begins in a line, or its size.
+std::size_t CommentIn(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || base::IsSpace(line[at - 1])) return at;
+  }
+  return line.size();
 }
 
 // Lines of nothing but placeholders become comments for YAML.
@@ -110,15 +125,17 @@ void MarkLonely(Masked& masked) {
     const std::size_t first = next;
     bool lonely = true;
     std::size_t at = line;
+    const bool any = next < masked.placeholders.size() && masked.placeholders[next].begin < stop;
+    const std::size_t comment = any ? line + CommentIn(text.substr(line, stop - line)) : stop;
     for (; next < masked.placeholders.size() && masked.placeholders[next].begin < stop; ++next) {
-      const Placeholder& placeholder = masked.placeholders[next];
+      Placeholder& placeholder = masked.placeholders[next];
+      placeholder.in_comment = placeholder.begin > comment;
       lonely = lonely && AllSpace(text.substr(at, placeholder.begin - at));
       at = placeholder.end;
     }
     lonely = lonely && first != next && AllSpace(text.substr(at, stop - at));
     line = stop + 1;
     if (!lonely) continue;
-    for (std::size_t i = first; i < next; ++i) masked.placeholders[i].alone = true;
     const Placeholder& start = masked.placeholders[first];
     masked.text[start.begin] = '#';
     Fill(masked.text, start.begin + 1, start.end);
@@ -146,7 +163,7 @@ class Unmasker {
     }
     for (std::size_t i = 0; i < used.size(); ++i) {
       const Placeholder& placeholder = masked_.placeholders[i];
-      if (used[i] || placeholder.comment || InComment(masked_, placeholder)) continue;
+      if (used[i] || placeholder.comment || placeholder.in_comment) continue;
       return Refuse(placeholder, refusal);
     }
     return true;
@@ -221,7 +238,7 @@ Masked MaskPlaceholders(std::string_view text, bool dollar) {
     }
     // Line by line: a YAML reader must see the line ends.
     for (std::size_t begin = found->begin; begin < found->end;) {
-      std::size_t end = std::min(text.find('\n', begin), found->end);
+      std::size_t end = std::min(text.substr(0, found->end).find('\n', begin), found->end);
       const std::size_t next = end + 1;
       if (end > begin && text[end - 1] == '\r') --end;
       while (begin > found->begin && begin < end && base::IsSpace(text[begin])) ++begin;
@@ -236,17 +253,6 @@ Masked MaskPlaceholders(std::string_view text, bool dollar) {
   }
   MarkLonely(masked);
   return masked;
-}
-
-bool InComment(const Masked& masked, const Placeholder& placeholder) {
-  const std::size_t at = placeholder.begin;
-  const std::size_t line = at == 0 ? 0 : masked.text.rfind('\n', at - 1) + 1;
-  const std::string_view before = std::string_view(masked.text).substr(line, at - line);
-  for (std::size_t hash = before.find('#'); hash != std::string_view::npos;
-       hash = before.find('#', hash + 1)) {
-    if (hash == 0 || base::IsSpace(before[hash - 1])) return true;
-  }
-  return false;
 }
 
 bool Unmask(const Masked& masked, Builder& builder, Refusal& refusal) {

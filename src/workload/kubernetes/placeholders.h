@@ -16,9 +16,9 @@ namespace expanse::workload::kubernetes {
 struct Placeholder {
   std::size_t begin = 0;
   std::size_t end = 0;
-  bool alone = false;    // nothing else in its line: it may stand for any number of lines
-  bool control = false;  // if, range, for, end, …: decides what else is there
-  bool comment = false;  // changes nothing: comments, assignments
+  bool control = false;     // if, range, for, end, …: decides what else is there
+  bool comment = false;     // changes nothing: comments, assignments
+  bool in_comment = false;  // of the YAML around it
 };
 
 struct Masked {
@@ -28,9 +28,6 @@ struct Masked {
 
 // `dollar`: `${…}` too. Linear.
 Masked MaskPlaceholders(std::string_view text, bool dollar);
-
-// Whether a placeholder stands in a comment of the YAML around it.
-bool InComment(const Masked& masked, const Placeholder& placeholder);
 
 // Gives scalars their placeholders back and marks them. Refuses with "templated" when a placeholder
 // is no part of a value.

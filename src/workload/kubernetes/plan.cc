@@ -214,6 +214,14 @@ class Step {
       return Fail(Code::kFailedPrecondition, "patch.shared",
                   fmt::format("line {}: {} is used by others too, through its YAML anchor",
                               setting.place.line, setting.name));
+    // "!!int 2" would not be 2.5.
+    const Node& node = document_.Raw(id);
+    const std::string_view properties =
+        document_.text().substr(node.start, node.begin - node.start);
+    if (properties.find('!') != std::string_view::npos &&
+        properties.find("!!str") == std::string_view::npos)
+      return NotSettable(
+          fmt::format("line {}: {} has a YAML tag", setting.place.line, setting.name));
     edits_.push_back({.begin = setting.place.begin,
                       .end = setting.place.end,
                       .replacement = Spell(setting.written, Factor(setting))});

@@ -237,6 +237,7 @@ TEST(KubernetesPlan, RefusesWhatIsNotKnown) {
   EXPECT_EQ(Lines("image: x", {Memory(-1)}), "patch.not_settable");
   EXPECT_EQ(Lines("image: x", {Memory(1e30)}), "patch.not_settable");
   EXPECT_EQ(Lines("image: x", {{.quantity = Quantity::kNodes, .amount = 1}}), "patch.not_settable");
+  EXPECT_EQ(Lines("resources: {requests: {cpu: !!int 2}}", {Cpu(2.5)}), "patch.not_settable");
   EXPECT_EQ(Lines("resources: [1]", {Memory(kGiB)}), "patch.no_place");
 }
 
