@@ -33,7 +33,8 @@ std::span<const store::sql::Migration> HistoryMigrations() {
            "CREATE TABLE bundle_place ("
            " bundle_id {int64} NOT NULL, place_id {int64} NOT NULL, PRIMARY KEY (bundle_id, "
            "place_id))",
-           // Bundles as they were captured: several make one, as directives do not count.
+           // Bundles as they were captured: several make one, as directives do not count. bundle_id
+           // is 0 for one without source.
            "CREATE TABLE captured ("
            " organisation_id TEXT NOT NULL, bundle_hash TEXT NOT NULL, bundle_id {int64} NOT NULL,"
            " PRIMARY KEY (organisation_id, bundle_hash))",

@@ -14,6 +14,9 @@ using store::sql::Row;
 using store::sql::Transaction;
 using store::sql::Value;
 
+// Instead of a bundle: what was captured had nothing that tells.
+constexpr std::int64_t kNoSource = 0;
+
 template <typename T>
 std::string BytesOf(const std::vector<T>& values) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -156,11 +159,13 @@ base::Status HistoryWriter::GiveWanted(const CapturedBundle& bundle, std::int64_
 }
 
 base::Status HistoryWriter::AddBundle(const CapturedBundle& bundle) {
-  if (bundle.fingerprint.bundle_key.empty()) return {};
   EXPANSE_ASSIGN_OR_RETURN(const auto known,
                            CapturedAs(bundle.organisation_id, bundle.bundle_hash));
   if (known) return {};
-  EXPANSE_ASSIGN_OR_RETURN(const std::int64_t bundle_id, BundleFor(bundle));
+  std::int64_t bundle_id = kNoSource;
+  if (!bundle.fingerprint.bundle_key.empty()) {
+    EXPANSE_ASSIGN_OR_RETURN(bundle_id, BundleFor(bundle));
+  }
   EXPANSE_RETURN_IF_ERROR(
       tx_.Execute("INSERT INTO captured (organisation_id, bundle_hash, bundle_id) VALUES "
                   "(:organisation, :hash, :bundle)",
@@ -173,7 +178,7 @@ base::Status HistoryWriter::AddBundle(const CapturedBundle& bundle) {
         "UPDATE SET normalised_hash = excluded.normalised_hash",
         {bundle.organisation_id, content_hash, normalised_hash}));
   }
-  return GiveWanted(bundle, bundle_id);
+  return bundle_id == kNoSource ? base::Status() : GiveWanted(bundle, bundle_id);
 }
 
 base::Status HistoryWriter::NotePlace(std::int64_t bundle_id, std::int64_t place_id) {
@@ -210,6 +215,7 @@ base::Status HistoryWriter::Apply(const RunChange& change) {
   if (!change.bundle_hash.empty()) {
     EXPANSE_ASSIGN_OR_RETURN(bundle, CapturedAs(change.organisation_id, change.bundle_hash));
     if (!bundle) wanted = change.bundle_hash;
+    if (bundle == kNoSource) bundle.reset();
   }
   EXPANSE_RETURN_IF_ERROR(NoteLoss(change.execution_id, bundle));
   const std::optional<std::int64_t> name_key = run.user.empty() || run.job_name.empty()

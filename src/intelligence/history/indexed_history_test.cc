@@ -297,6 +297,10 @@ TEST_F(IndexedHistoryTest, KeepsToTheNewestAndSaysSo) {
   EXPECT_EQ(found.notes.size(), 1U);
   query.exclude_execution_id = "r5";
   EXPECT_EQ(Ids(Find(query)), (Names{"r3", "r4", "r6"}));
+  EXPECT_TRUE(Find(query).truncated);
+  query.limit = 6;
+  EXPECT_FALSE(Find(query).truncated);
+  query.exclude_execution_id.clear();
   query.limit = 7;
   EXPECT_FALSE(Find(query).truncated);
 }

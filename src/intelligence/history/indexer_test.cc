@@ -172,6 +172,25 @@ TEST_F(IndexerTest, ABundleOnlyDifferingInRequestsIsTheSameOne) {
   EXPECT_EQ(Find(Ask(Script())).runs.size(), 2U);
 }
 
+TEST_F(IndexerTest, SourceThatTellsNothingIsReadOnce) {
+  const std::vector<TestFile> blank = {{.path = "j.sh", .role = "script", .data = "# nothing\n"}};
+  const TestJob first{.id = "r1", .files = blank};
+  Put(first);
+  evidence::Execution second = ExecutionOf({.id = "r2"});
+  second.bundle_hash = BundleOf(first).bundle_hash;
+  Put({.id = "r2"}, second);
+  CatchUp();
+  EXPECT_EQ(history_->Size()->runs, 2U);
+  EXPECT_EQ(history_->Size()->bundles, 0U);
+  EXPECT_EQ(Find(Ask(blank)).basis, predict::Basis::kNone);
+  Query named = Ask(blank);
+  named.local_user = "mara";
+  named.job_name = "train";
+  EXPECT_EQ(Find(named).runs.size(), 2U);
+  Open();
+  EXPECT_EQ(Find(named).runs.size(), 2U);
+}
+
 TEST_F(IndexerTest, ALostBlobCostsThatFileOnly) {
   TestJob job{.id = "r", .files = Script()};
   job.files.push_back({.path = "x.py", .role = "import", .data = "import os\n"});

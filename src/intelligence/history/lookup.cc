@@ -86,6 +86,9 @@ Lookup::Lookup(store::sql::Transaction& tx, const OrganisationBundles& bundles, 
       bundles_(bundles),
       query_(query),
       limit_(std::clamp<std::size_t>(query.limit, 1, kMaxRuns)),
+      // One more tells whether there are older ones, another stands in for the one that does not
+      // count.
+      fetch_(limit_ + 2),
       arguments_(MakeArgumentsPrint(query.arguments)),
       print_(query.fingerprint) {}
 
@@ -126,7 +129,7 @@ base::Result<std::vector<Candidate>> Lookup::RunsOf(const std::vector<std::int64
     // Of very many bundles with very many runs the newest bundles count.
     if (runs.size() > 2 * limit_) break;
     EXPANSE_RETURN_IF_ERROR(reader_.RunsOfBundle(
-        bundle_id, same_arguments ? &arguments_.hash : nullptr, places, limit_ + 1, &runs));
+        bundle_id, same_arguments ? &arguments_.hash : nullptr, places, fetch_, &runs));
   }
   std::erase_if(runs, [&](const Candidate& candidate) {
     return candidate.run.execution_id == query_.exclude_execution_id;
@@ -205,10 +208,10 @@ base::Result<Lookup::Tier> Lookup::SimilarRuns(const Places& places) {
 base::Result<Lookup::Tier> Lookup::NamedRuns(const Places& places) {
   Tier tier{.basis = Basis::kSameName, .runs = {}, .truncated = false, .notes = {}};
   if (!query_.owner.empty())
-    EXPANSE_RETURN_IF_ERROR(reader_.RunsOfOwner(query_.owner, places, limit_ + 1, &tier.runs));
+    EXPANSE_RETURN_IF_ERROR(reader_.RunsOfOwner(query_.owner, places, fetch_, &tier.runs));
   if (tier.runs.empty() && !query_.local_user.empty() && !query_.job_name.empty()) {
     EXPANSE_RETURN_IF_ERROR(
-        reader_.RunsOfName(query_.local_user, query_.job_name, places, limit_ + 1, &tier.runs));
+        reader_.RunsOfName(query_.local_user, query_.job_name, places, fetch_, &tier.runs));
   }
   std::erase_if(tier.runs, [&](const Candidate& candidate) {
     return candidate.run.execution_id == query_.exclude_execution_id;

@@ -47,6 +47,7 @@ class Lookup {
   const OrganisationBundles& bundles_;
   const Query& query_;
   const std::size_t limit_;
+  const std::size_t fetch_;  // runs read of one kind
   const ArgumentsPrint arguments_;
   Fingerprint print_;            // of what is asked, its redacted files as they were captured
   std::string entry_hash_;       // empty: there is no source
