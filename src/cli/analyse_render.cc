@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/answer_rows.h"
 
 namespace expanse::cli {
 namespace {
@@ -18,37 +19,12 @@ namespace v1 = intelligence::v1;
 
 using Fields = std::vector<Field>;
 
-constexpr std::string_view kUnknown = "unknown";
-
-// At most `decimals` of them, no zeros at the end.
-std::string Short(double value, int decimals) {
-  if (!std::isfinite(value)) return std::string(kUnknown);
-  std::string text = fmt::format("{:.{}f}", value, decimals);
-  if (text.find('.') != std::string::npos) {
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.ends_with('.')) text.pop_back();
-  }
-  return text;
-}
-
 std::string GibOrUnknown(bool known, std::uint64_t bytes) {
   return known ? ShowGib(bytes) : std::string(kUnknown);
 }
 
-std::string ShowProbability(const v1::Probability& p) {
-  if (!p.has_mean()) return std::string(kUnknown);
-  std::string text = fmt::format("mean={:.2f}", p.mean());
-  if (p.has_sigma()) text += fmt::format(" sigma={:.2f}", p.sigma());
-  if (p.has_p10()) text += fmt::format(" p10={:.2f}", p.p10());
-  if (p.has_p90()) text += fmt::format(" p90={:.2f}", p.p90());
-  return text;
-}
-
-Cell ShowConfidence(const v1::AnalyseResult& result) {
-  Cell cell(std::string{kUnknown});  // unspecified, or newer than this program
-  if (result.confidence() == v1::CONFIDENCE_LABEL_LOW) cell = Cell("low", Tint::kBad);
-  if (result.confidence() == v1::CONFIDENCE_LABEL_MEDIUM) cell = Cell("medium", Tint::kBusy);
-  if (result.confidence() == v1::CONFIDENCE_LABEL_HIGH) cell = Cell("high", Tint::kGood);
+Cell ShowFit(const v1::AnalyseResult& result) {
+  Cell cell = ShowConfidence(result.confidence());
   if (result.has_confidence_score()) {
     cell.text += fmt::format(" ({:.2f}, {} of {} measured runs fit)", result.confidence_score(),
                              result.confidence_score_fit(), result.confidence_score_runs());
@@ -120,7 +96,7 @@ Fields RecommendationRows(const v1::AnalyseResult& result) {
                                                ? ShowGib(requested.memory_bytes())
                                                : NotAsked(result, "none")});
   rows.push_back({"completion_probability", ShowProbability(result.completion_probability())});
-  rows.push_back({"confidence", ShowConfidence(result)});
+  rows.push_back({"confidence", ShowFit(result)});
   for (const std::string& line : requested.unresolved()) rows.push_back({"unresolved", line});
   return rows;
 }
@@ -222,12 +198,6 @@ Fields EvidenceRows(const v1::AnalyseResult& result, std::size_t most_runs) {
 }
 
 }  // namespace
-
-std::string ShowGib(std::uint64_t bytes) {
-  const double gib = static_cast<double>(bytes) / static_cast<double>(std::uint64_t{1} << 30);
-  const std::string text = Short(gib, gib >= 10 ? 1 : gib >= 1 ? 2 : 3);
-  return text == "0" && bytes > 0 ? fmt::format("{:.1g}", gib) : text;
-}
 
 std::string StatusLabel(v1::RunStatus status) {
   if (!v1::RunStatus_IsValid(status)) return std::to_string(static_cast<int>(status));

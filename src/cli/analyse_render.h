@@ -32,7 +32,4 @@ std::string RenderAnalyse(const AnalyseHeading& heading,
 // "run_status_succeeded".
 std::string StatusLabel(intelligence::v1::RunStatus status);
 
-// Memory in GiB without the unit: "15", "79.6", "1.5", "0.25".
-std::string ShowGib(std::uint64_t bytes);
-
 }  // namespace expanse::cli

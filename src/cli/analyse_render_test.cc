@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/analyse_testing.h"
+#include "cli/answer_rows.h"
 #include "cli/cli_testing.h"
 
 namespace expanse::cli {

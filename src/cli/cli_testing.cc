@@ -377,6 +377,12 @@ void FakePlatform::AddQueries() {
 
 void FakePlatform::AddIntelligence() {
   namespace v1 = intelligence::v1;
+  Answer<v1::DiagnoseRequest, v1::DiagnoseResponse>(
+      "intelligence.v1.IntelligenceService.Diagnose",
+      [this](const v1::DiagnoseRequest& request) -> base::Result<v1::DiagnoseResponse> {
+        diagnosed.push_back(request);
+        return diagnosis;
+      });
   Answer<v1::AnalyseRequest, v1::AnalyseResponse>(
       "intelligence.v1.IntelligenceService.Analyse",
       [this](const v1::AnalyseRequest& request) -> base::Result<v1::AnalyseResponse> {

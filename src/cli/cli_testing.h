@@ -87,6 +87,8 @@ class FakePlatform final : public net::Authenticator {
   std::vector<data::v1::LogTailView> logs;
   data::v1::GetComputeHealthResponse health;
   data::v1::GetClusterStateResponse cluster;
+  intelligence::v1::DiagnoseResponse diagnosis;  // the answer to every question why
+  std::vector<intelligence::v1::DiagnoseRequest> diagnosed;
   intelligence::v1::AnalyseResponse analysis;  // the answer to every question
   std::vector<intelligence::v1::Run> runs;
   std::vector<intelligence::v1::Artifact> artefacts;

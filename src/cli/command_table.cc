@@ -23,10 +23,22 @@ constinit const CommandSpec kCompute = {
     .description = "A compute is whatever runs one expanse-daemon: a cluster or a single machine.",
     .children = kComputeChildren};
 
-constexpr const CommandSpec* kRootChildren[] = {
-    &kLoginCommand, &kLogoutCommand,     &kStatusCommand,      &kRefreshCommand, &kKeys,
-    &kCompute,      &kExecutionsCommand, &kMetricsCommand,     &kLogsCommand,    &kAnalyseCommand,
-    &kRunCommand,   &kVersionCommand,    &kCompletionsCommand, &kManCommand,     &kHelpCommand};
+constexpr const CommandSpec* kRootChildren[] = {&kLoginCommand,
+                                                &kLogoutCommand,
+                                                &kStatusCommand,
+                                                &kRefreshCommand,
+                                                &kKeys,
+                                                &kCompute,
+                                                &kExecutionsCommand,
+                                                &kMetricsCommand,
+                                                &kLogsCommand,
+                                                &kAnalyseCommand,
+                                                &kDiagnoseCommand,
+                                                &kRunCommand,
+                                                &kVersionCommand,
+                                                &kCompletionsCommand,
+                                                &kManCommand,
+                                                &kHelpCommand};
 constexpr EnvironmentSpec kRootEnvironment[] = {
     {"EXPANSE_API_KEY", "Personal key for `expanse login`"},
     {"EXPANSE_API_URL", "Control plane, instead of the session's"},
@@ -44,6 +56,7 @@ constexpr ExampleSpec kRootExamples[] = {
     {"expanse run -- python train.py", "run and capture a command"},
     {"expanse executions", "what ran"},
     {"expanse analyse train.slurm", "what a job will need, before it is submitted"},
+    {"expanse diagnose 41982 --source-type slurm", "why a job failed"},
 };
 constinit const CommandSpec kRoot = {
     .name = "expanse",

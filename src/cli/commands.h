@@ -35,6 +35,8 @@ extern const CommandSpec kAnalyseApplyCommand;
 extern const CommandSpec kAnalyseListCommand;
 extern const CommandSpec kAnalyseShowCommand;
 
+extern const CommandSpec kDiagnoseCommand;
+
 extern const CommandSpec kRunCommand;
 
 extern const CommandSpec kVersionCommand;

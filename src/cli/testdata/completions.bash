@@ -21,6 +21,7 @@ _expanse() {
       'expanse metrics') path='expanse metrics' ;;
       'expanse logs') path='expanse logs' ;;
       'expanse analyse' | 'expanse analyze') path='expanse analyse' ;;
+      'expanse diagnose') path='expanse diagnose' ;;
       'expanse run') path='expanse run' ;;
       'expanse version') path='expanse version' ;;
       'expanse completions') path='expanse completions' ;;
@@ -93,6 +94,9 @@ _expanse() {
     'expanse analyse apply --file') COMPREPLY=($(compgen -f -- "$current")); return ;;
     'expanse analyse list --limit') return ;;
     'expanse analyse list --compute') return ;;
+    'expanse diagnose --source-type') COMPREPLY=($(compgen -W 'slurm kubernetes nomad host' -- "$current")); return ;;
+    'expanse diagnose --source') COMPREPLY=($(compgen -f -- "$current")); return ;;
+    'expanse diagnose --compute') return ;;
     'expanse run --name') return ;;
     'expanse run --memory') return ;;
     'expanse run --walltime') return ;;
@@ -102,7 +106,7 @@ _expanse() {
     'expanse man --directory') COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "$path" in
-    'expanse') words='login logout status refresh keys compute executions metrics logs analyse run version completions man help --help --version' ;;
+    'expanse') words='login logout status refresh keys compute executions metrics logs analyse diagnose run version completions man help --help --version' ;;
     'expanse login') words='--api-key --sign-in-link --control-plane --organisation-id --help' ;;
     'expanse logout') words='--help' ;;
     'expanse status') words='--json --help' ;;
@@ -129,6 +133,7 @@ _expanse() {
     'expanse analyse apply') words='--artefact --file --help' ;;
     'expanse analyse list') words='--limit --compute --all-users --json --help' ;;
     'expanse analyse show') words='--json --help' ;;
+    'expanse diagnose') words='--source-type --source --compute --prompt --json --no-cache --help' ;;
     'expanse run') words='--name --memory --walltime --no-capture --no-sources --source --comment --spool-dir --help' ;;
     'expanse version') words='--help' ;;
     'expanse completions') words='--help' ;;

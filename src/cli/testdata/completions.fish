@@ -10,6 +10,7 @@ complete -c expanse -n '__fish_use_subcommand' -a executions -d 'List what ran, 
 complete -c expanse -n '__fish_use_subcommand' -a metrics -d 'Export an execution'\''s metrics as a summary, CSV or JSON'
 complete -c expanse -n '__fish_use_subcommand' -a logs -d 'Print the captured end of an execution'\''s output'
 complete -c expanse -n '__fish_use_subcommand' -a analyse -d 'Recommend resources before a workload runs'
+complete -c expanse -n '__fish_use_subcommand' -a diagnose -d 'Explain why an execution failed'
 complete -c expanse -n '__fish_use_subcommand' -a run -d 'Run a command here and capture it'
 complete -c expanse -n '__fish_use_subcommand' -a version -d 'Print the version'
 complete -c expanse -n '__fish_use_subcommand' -a completions -d 'Print a completion script for a shell'
@@ -114,6 +115,12 @@ complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_
 complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from list' -l all-users -d 'Everybody'\''s of the organisation, if you may see them'
 complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from list' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from analyse analyze; and __fish_seen_subcommand_from show' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l source-type -d 'EXECUTION is a job id of this scheduler' -x -a 'slurm kubernetes nomad host'
+complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l source -d 'Source file to take as evidence besides what was captured; secrets are taken out' -r -F
+complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l compute -d 'Where it ran, by id or name' -x
+complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l prompt -d 'Print only the prompt for your coding agent'
+complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l no-cache -d 'Ask anew instead of taking the answer of an earlier run'
 complete -c expanse -n '__fish_seen_subcommand_from run' -l name -d 'Name of the execution' -x
 complete -c expanse -n '__fish_seen_subcommand_from run' -l memory -d 'Memory limit, such as 512M or 16GiB; needs a cgroup of its own' -x
 complete -c expanse -n '__fish_seen_subcommand_from run' -l walltime -d 'End the command after 90s, 2h or 1-02:00:00' -x

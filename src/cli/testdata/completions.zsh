@@ -20,6 +20,7 @@ _expanse() {
         'metrics:Export an execution'\''s metrics as a summary, CSV or JSON'
         'logs:Print the captured end of an execution'\''s output'
         'analyse:Recommend resources before a workload runs'
+        'diagnose:Explain why an execution failed'
         'run:Run a command here and capture it'
         'version:Print the version'
         'completions:Print a completion script for a shell'
@@ -39,6 +40,7 @@ _expanse() {
         metrics) _expanse_metrics ;;
         logs) _expanse_logs ;;
         analyse | analyze) _expanse_analyse ;;
+        diagnose) _expanse_diagnose ;;
         run) _expanse_run ;;
         version) _expanse_version ;;
         completions) _expanse_completions ;;
@@ -360,6 +362,18 @@ _expanse_analyse_list() {
 _expanse_analyse_show() {
   _arguments \
     '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_diagnose() {
+  _arguments \
+    '--source-type[EXECUTION is a job id of this scheduler]:TYPE:(slurm kubernetes nomad host)' \
+    '*''--source[Source file to take as evidence besides what was captured; secrets are taken out]:FILE:_files' \
+    '--compute[Where it ran, by id or name]:COMPUTE:' \
+    '--prompt[Print only the prompt for your coding agent]' \
+    '--json[Print the API'\''s JSON]' \
+    '--no-cache[Ask anew instead of taking the answer of an earlier run]' \
     '(-h --help)'{-h,--help}'[Show help]' \
     '*:argument:_files'
 }
