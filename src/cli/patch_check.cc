@@ -104,21 +104,40 @@ WordSet ResourceWords(const std::vector<workload::Setting>& settings) {
   return words;
 }
 
-// The default of a variable, which stands for the value of a resource (Nomad, HCL and JSON).
-bool IsDefault(const Words& words, std::size_t at) {
-  if (at < 3) return false;
-  return (words[at - 1] == "=" && words[at - 2] == "default") ||
-         (words[at - 1] == ":" && words[at - 2] == "\"" && words[at - 3] == "default");
+// Names of Nomad's locals that give a resource its value ("local.memory").
+WordSet LocalsOf(const std::vector<workload::Setting>& settings) {
+  WordSet locals;
+  for (const workload::Setting& setting : settings) {
+    std::string_view written = setting.written;
+    if (written.starts_with("${") && written.ends_with('}')) {
+      written = base::Trim(written.substr(2, written.size() - 3));
+    }
+    if (written.starts_with("local.")) locals.emplace(written.substr(6));
+  }
+  return locals;
+}
+
+// A number that is the default of a variable, or a local, which stands for the value of a resource
+// (Nomad, HCL and JSON).
+bool IsSource(const Words& words, std::size_t at, const WordSet& locals) {
+  if (at < 4 || !std::all_of(words[at].begin(), words[at].end(), base::IsDigit)) return false;
+  const auto names = [&](const std::string& word) {
+    return word == "default" || locals.contains(word);
+  };
+  const std::size_t sign = words[at - 1] == "\"" ? at - 2 : at - 1;
+  return (words[sign] == "=" && names(words[sign - 1])) ||
+         (words[sign] == ":" && words[sign - 1] == "\"" && names(words[sign - 2]));
 }
 
 // All words of `before` in their order, and none more but those of resources. (A null may give
 // way.)
-bool SameWords(const Words& before, const Words& after, const WordSet& resource_words) {
+bool SameWords(const Words& before, const Words& after, const WordSet& resource_words,
+               const WordSet& locals = {}) {
   std::size_t old = 0;
   for (std::size_t i = 0; i < after.size(); ++i) {
     while (old < before.size() && before[old] == "null" && after[i] != "null") ++old;
-    if (old < before.size() &&
-        (before[old] == after[i] || (IsDefault(before, old) && IsDefault(after, i)))) {
+    if (old < before.size() && (before[old] == after[i] ||
+                                (IsSource(before, old, locals) && IsSource(after, i, locals)))) {
       ++old;
     } else if (!resource_words.contains(after[i])) {
       return false;
@@ -187,7 +206,7 @@ bool SameButResources(std::string_view path, std::string_view original, std::str
       return SameScript(LinesOf(std::move(old_words)), LinesOf(std::move(new_words)), settings);
     case workload::Format::kKubernetes:
     case workload::Format::kNomad:
-      return SameWords(old_words, new_words, ResourceWords(settings));
+      return SameWords(old_words, new_words, ResourceWords(settings), LocalsOf(settings));
     case workload::Format::kSource:
       return original == patched;  // it asks for nothing
   }

@@ -84,6 +84,11 @@ TEST(CheckChange, TakesResourcesOfJobspecsAloneToo) {
   const std::string variable =
       "variable \"m\" {\n  default = 4096\n}\n" + Replaced(kJobspec, "4096", "var.m");
   EXPECT_TRUE(Passes("a.nomad", variable, "4096", "512"));
+  const std::string local =
+      "locals {\n  size = \"4096\"\n  other = 1\n}\n" + Replaced(kJobspec, "4096", "local.size");
+  EXPECT_TRUE(Passes("a.nomad", local, "4096", "512"));
+  EXPECT_FALSE(Passes("a.nomad", local, "other = 1", "other = 2"));
+  EXPECT_FALSE(Passes("a.nomad", variable, "4096", "\"x\""));
 }
 
 TEST(CheckChange, SourceFilesAreNeverChanged) {

@@ -48,7 +48,8 @@ class Config {
 
  private:
   void AddValue(const Value& value, Command& command) {
-    if (value.IsNull() || command.words.size() >= kMaxWords) return;
+    if (value.IsNull() || value.type() == Value::Type::kObject) return;
+    if (command.words.size() >= kMaxWords) return;
     if (value.type() == Value::Type::kList) {
       for (const Value& item : value.list()) AddValue(item, command);
       return;

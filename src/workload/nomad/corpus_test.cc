@@ -69,7 +69,7 @@ TEST(NomadCorpus, MemoryIsChangedOrRefusedWithAReason) {
       }
     }
   }
-  EXPECT_EQ(changed, 40);
+  EXPECT_EQ(changed, 41);
   EXPECT_THAT(refused, testing::ElementsAre(
                            "conditional patch.unresolved", "dynamic-groups patch.unresolved",
                            "dynamic-groups patch.unresolved", "dynamic-tasks patch.unresolved",
