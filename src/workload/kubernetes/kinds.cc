@@ -11,7 +11,7 @@ namespace expanse::workload::kubernetes {
 namespace {
 
 std::string TextOf(const PodReader& reader, NodeId map, std::string_view key) {
-  return std::string(reader.document().Text(reader.document().Find(map, key)));
+  return ShortName(reader.document().Text(reader.document().Find(map, key)));
 }
 
 std::optional<double> Number(const PodReader& reader, NodeId map, std::string_view key) {
@@ -147,7 +147,7 @@ void ReplicaSpecs(PodReader& reader, Owner owner, NodeId object) {
     if (!document.Text(entry.key).ends_with("ReplicaSpecs")) continue;
     for (const Entry& role : document.Members(entry.value)) {
       Owner replica = owner;
-      replica.group = document.Text(role.key);
+      replica.group = ShortName(document.Text(role.key));
       if (replica.group != "Launcher") replica.tasks = tasks;
       reader.Multiply(replica, role.value, "replicas", replica.group + ".replicas");
       reader.ReadTemplate(std::move(replica), document.Find(role.value, "template"));
@@ -269,7 +269,7 @@ void DynamoGraph(PodReader& reader, Owner owner, NodeId object) {
   const Document& document = reader.document();
   for (const Entry& entry : document.Members(document.Find(object, {"spec", "services"}))) {
     Owner service = owner;
-    service.group = document.Text(entry.key);
+    service.group = ShortName(document.Text(entry.key));
     reader.Multiply(service, entry.value, "replicas", service.group + ".replicas");
     reader.Multiply(service, document.Find(entry.value, "multinode"), "nodeCount",
                     service.group + ".multinode.nodeCount");
@@ -363,8 +363,10 @@ class ShapeSearch {
     for (const Entry& entry : node.entries) {
       const Owner around = owner_;
       if (entry.key != kNoNode && document.Is(entry.value, NodeKind::kMap) &&
-          document.Find(entry.value, {"spec", "containers"}) != kNoNode)
+          document.Find(entry.value, {"spec", "containers"}) != kNoNode) {
         reader_.AddAnnotations(owner_, entry.value);
+        reader_.Multiply(owner_, id, "replicas", "replicas");
+      }
       found |= Search(entry.value, depth + 1);
       owner_ = around;
     }

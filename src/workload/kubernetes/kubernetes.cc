@@ -44,8 +44,11 @@ class ManifestReader {
   void Object(NodeId object, int depth) {
     if (!document_.Is(object, NodeKind::kMap))
       return Skip(document_.Is(object, NodeKind::kSequence) ? "a list" : "a text", object);
-    const std::string_view kind = document_.Text(document_.Find(object, "kind"));
-    const std::string_view api = document_.Text(document_.Find(object, "apiVersion"));
+    constexpr std::size_t kMaxShown = 80;
+    const NodeId version = document_.Find(object, "apiVersion");
+    const std::string_view api = document_.Text(version).substr(0, kMaxShown);
+    const std::string_view kind =
+        document_.Text(document_.Find(object, "kind")).substr(0, kMaxShown);
     const NodeId items = document_.Find(object, "items");
     if ((kind.ends_with("List") || kind.empty()) && document_.Is(items, NodeKind::kSequence) &&
         depth < kMaxLists) {
@@ -59,8 +62,8 @@ class ManifestReader {
       if (submission_.parts.size() == before) Empty(kind, api, object);
       return;
     }
-    if (NeverRuns(kind, api) || !ReadByShape(reader_, owner, object))
-      return Skip(Title(kind, api), object);
+    const bool never = NeverRuns(kind, api) && !document_.At(version).templated;
+    if (never || !ReadByShape(reader_, owner, object)) return Skip(Title(kind, api), object);
     reader_.Note(document_.At(object).begin, "unknown_kind",
                  fmt::format("{} ({}) is read by the shape of its pod templates",
                              base::EscapeForDisplay(kind), base::EscapeForDisplay(api)));
@@ -68,11 +71,11 @@ class ManifestReader {
 
   Owner OwnerOf(NodeId object, std::string_view kind) {
     const NodeId metadata = document_.Find(object, "metadata");
-    Owner owner{.kind = std::string(kind)};
-    owner.workload = document_.Text(document_.Find(metadata, "name"));
+    Owner owner{.kind = ShortName(kind)};
+    owner.workload = ShortName(document_.Text(document_.Find(metadata, "name")));
     if (owner.workload.empty())
-      owner.workload = document_.Text(document_.Find(metadata, "generateName"));
-    owner.name_space = document_.Text(document_.Find(metadata, "namespace"));
+      owner.workload = ShortName(document_.Text(document_.Find(metadata, "generateName")));
+    owner.name_space = ShortName(document_.Text(document_.Find(metadata, "namespace")));
     reader_.AddAnnotations(owner, object);
     return owner;
   }

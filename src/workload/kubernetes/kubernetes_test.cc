@@ -58,6 +58,18 @@ TEST(Kubernetes, AliasesCannotMakeMuchOfLittle) {
   ASSERT_FALSE(parsed.has_value());
   EXPECT_EQ(parsed.error().reason, "too_large");
 
+  // Long names and values that many places share.
+  const std::string big(1'000'000, 'b');
+  std::string shared =
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: &b " + big + "}\nspec:\n  containers:\n";
+  for (int i = 0; i < 5'000; ++i)
+    shared += "  - {name: *b, image: *b, resources: {limits: {memory: *b, cpu: *b}}}\n";
+  const auto many = ParseKubernetes(shared);
+  ASSERT_TRUE(many.has_value()) << many.error().message;
+  EXPECT_EQ(many->parts.size(), 5'000);
+  EXPECT_EQ(many->parts.back().name.size(), 1024);
+  EXPECT_EQ(many->parts.back().settings.front().written, "");
+
   std::string bomb = "apiVersion: x.y/v1\nkind: Bomb\na0: &a0 [x]\n";
   for (int i = 1; i < 60; ++i)
     bomb += fmt::format("a{}: &a{} [*a{}, *a{}, *a{}]\n", i, i, i - 1, i - 1, i - 1);

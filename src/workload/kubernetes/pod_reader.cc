@@ -49,6 +49,11 @@ std::optional<std::uint64_t> ToBytes(std::optional<double> bytes) {
 
 }  // namespace
 
+std::string ShortName(std::string_view text) {
+  constexpr std::size_t kMaxName = 1024;
+  return std::string(text.substr(0, kMaxName));
+}
+
 void Sum(Part& part) {
   std::stable_sort(
       part.settings.begin(), part.settings.end(),
@@ -74,16 +79,21 @@ void PodReader::Note(std::size_t offset, std::string_view reason, std::string me
 }
 
 void PodReader::AddAnnotations(Owner& owner, NodeId object) {
+  const NodeId metadata = document_.Find(object, "metadata");
+  if (metadata == kNoNode || exhausted()) return;
+  Annotations annotations = *owner.annotations;
+  for (const auto& [key, value] : annotations) spent_ += key.size() + value.size();
   for (std::string_view kind : {"labels", "annotations"}) {
-    for (const Entry& entry : document_.Members(document_.Find(object, {"metadata", kind}))) {
+    for (const Entry& entry : document_.Members(document_.Find(metadata, kind))) {
       if (!document_.Is(entry.value, NodeKind::kScalar) || document_.At(entry.value).templated)
         continue;
       const std::string_view text = document_.Text(entry.value);
       spent_ += text.size() + 1;
       if (exhausted()) return;
-      owner.annotations.insert_or_assign(std::string(document_.Text(entry.key)), std::string(text));
+      annotations.insert_or_assign(ShortName(document_.Text(entry.key)), std::string(text));
     }
   }
+  owner.annotations = std::make_shared<const Annotations>(std::move(annotations));
 }
 
 std::optional<Setting> PodReader::ReadSetting(NodeId value, Quantity quantity, double factor,
@@ -91,8 +101,11 @@ std::optional<Setting> PodReader::ReadSetting(NodeId value, Quantity quantity, d
   if (value == kNoNode || document_.Is(value, NodeKind::kNull)) return std::nullopt;
   const Node& node = document_.At(value);
   Setting setting{.quantity = quantity, .per = Per::kContainer, .name = std::move(name)};
-  setting.place = document_.PlaceAt(node.begin, node.end);
-  setting.written = document_.text().substr(node.begin, node.end - node.begin);
+  // What is too long for a quantity may be there many times, by aliases.
+  constexpr std::size_t kMaxWritten = 1024;
+  const bool fits = node.kind == NodeKind::kScalar && node.end - node.begin <= kMaxWritten;
+  setting.place = document_.PlaceAt(node.begin, fits ? node.end : node.begin);
+  setting.written = document_.text().substr(node.begin, fits ? node.end - node.begin : 0);
   if (node.kind != NodeKind::kScalar) {
     setting.unresolved = "not a single value";
   } else if (node.templated || node.value.find("${") != std::string::npos ||
@@ -167,13 +180,13 @@ void PodReader::ReadContainer(const Owner& owner, NodeId container, const Contai
             .kind = owner.kind,
             .name_space = owner.name_space,
             .group = owner.group,
-            .name = std::string(document_.Text(document_.Find(container, "name"))),
-            .image = std::string(document_.Text(document_.Find(container, "image"))),
+            .name = ShortName(document_.Text(document_.Find(container, "name"))),
+            .image = ShortName(document_.Text(document_.Find(container, "image"))),
             .is_init = shape.is_init,
             .replicas = owner.replicas,
             .array_size = owner.array_size,
             .settings = owner.settings,
-            .annotations = owner.annotations,
+            .annotations = *owner.annotations,
             .insertions = owner.insertions};
   if (part.name.empty()) part.name = name;
   part.request.tasks = owner.tasks;
@@ -182,6 +195,7 @@ void PodReader::ReadContainer(const Owner& owner, NodeId container, const Contai
   for (const Command& command : part.commands) {
     for (const Word& word : command.words) spent_ += word.text.size();
   }
+  for (const Setting& setting : part.settings) spent_ += sizeof(Setting) + setting.name.size();
   for (const auto& [key, value] : part.environment) spent_ += key.size() + value.size();
   for (const auto& [key, value] : part.annotations) spent_ += key.size() + value.size();
   Sum(part);
@@ -224,8 +238,9 @@ void PodReader::ReadResources(Part& part, NodeId container, const ContainerShape
 void PodReader::ReadBound(Part& part, NodeId resources, std::string_view prefix, Bound bound) {
   const NodeId map = document_.Find(resources, prefix.substr(prefix.rfind('.') + 1));
   if (document_.Is(map, NodeKind::kScalar)) return AddOpaque(part, map, prefix, bound);
+  constexpr std::size_t kMaxKey = 320;  // a domain and a name
   for (const Entry& entry : document_.Members(map)) {
-    const std::string_view name = document_.Text(entry.key);
+    const std::string_view name = document_.Text(entry.key).substr(0, kMaxKey);
     if (document_.At(entry.key).templated) {
       Note(document_.At(entry.key).begin, "template",
            "the name of a resource is left to a template");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,11 @@
 
 namespace expanse::workload::kubernetes {
 
+// The beginning of a name; what Kubernetes calls a name is shorter.
+std::string ShortName(std::string_view text);
+
+using Annotations = std::map<std::string, std::string>;
+
 // What a pod template belongs to; copied and refined on the way down to it.
 struct Owner {
   std::string workload;
@@ -22,7 +28,7 @@ struct Owner {
   double replicas = 1;
   std::optional<std::uint32_t> array_size;
   std::optional<std::uint32_t> tasks;  // processes in a pod
-  std::map<std::string, std::string> annotations;
+  std::shared_ptr<const Annotations> annotations = std::make_shared<Annotations>();
   std::vector<Setting> settings;      // replicas, deadlines
   std::vector<Insertion> insertions;  // for a deadline
 };
