@@ -87,6 +87,7 @@ class SbatchReading(unittest.TestCase):
     def ours(self, folder):
         done = subprocess.run([PARSE, "--roundtrip", folder], check=True, capture_output=True)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
+        lines = [line for line in lines if not line["path"].endswith(".txt")]  # golden files
         for line in lines:
             self.assertEqual(line.get("roundtrip", "same"), "same", line["path"])
         return {line["path"]: line for line in lines}
@@ -113,7 +114,9 @@ class SbatchReading(unittest.TestCase):
 
     def differences(self, part, job, script):
         """Quantities that Slurm reads otherwise: {name: (ours, Slurm's)}."""
-        asked, found = part["request"], {}
+        # A script without directives in its head is read as the program that it is, and asks for nothing.
+        nothing = {} if part["kind"] == "sbatch" else {"nodes": 1, "tasks": 1, "cpu_cores": 1}
+        asked, found = {**nothing, **part["request"]}, {}
 
         def compare(name, ours, theirs):
             if ours != theirs:

@@ -151,12 +151,14 @@ std::vector<Given> ReadForeign(const std::vector<ForeignLine>& lines, const Line
                                std::vector<Note>& notes) {
   Reader reader;
   for (const std::string_view scheduler : {"PBS", "BSUB"}) {
+    bool noted = false;
     for (const ForeignLine& line : lines) {
       if (line.scheduler != scheduler || line.words.empty()) continue;
       if (scheduler == "PBS")
         reader.Pbs(line);
       else
         reader.Lsf(line);
+      if (std::exchange(noted, true)) continue;
       notes.push_back({index.PlaceOf(line.words.front().begin_offset(), 0).line,
                        "foreign_directive",
                        "sbatch obeys #" + std::string(scheduler) +

@@ -310,7 +310,7 @@ Status Check(std::string_view text, const std::vector<Edit>& edits, const sbatch
   EXPANSE_ASSIGN_OR_RETURN(const std::string edited, ApplyEdits(text, edits));
   const auto after = sbatch::ReadScript(edited);
   if (!after)
-    return Fail(Code::kInternal, "patch.not_reached",
+    return Fail(Code::kFailedPrecondition, "patch.not_reached",
                 "the edited script would not be read: " + after.error().message);
   for (std::size_t i = 0; i < targets.size(); ++i)
     if (after->asked.size() != targets.size() ||

@@ -96,7 +96,9 @@ void AddInsertions(const Component& component, const Directives& directives, std
   if (!has(Quantity::kMemory))
     add(Quantity::kMemory, last || asked.memory_per_node.given ? "mem" : "mem-per-cpu");
   if (!has(Quantity::kWalltime)) add(Quantity::kWalltime, "time");
-  if (!has(Quantity::kCpu)) add(Quantity::kCpu, "cpus-per-task");
+  // Where tasks alone say how many CPUs there are, more for each would be more than was asked for.
+  if (!has(Quantity::kCpu) && part.request.tasks == part.request.nodes)
+    add(Quantity::kCpu, "cpus-per-task");
   if (has(Quantity::kGpu)) return;
   if (part.request.nodes == 1U)
     add(Quantity::kGpu, "gres", "gpu:");

@@ -105,7 +105,10 @@ Totals MakeTotals(const Asked& asked) {
   totals.tasks = Tasks(asked, totals.nodes);
   totals.gpus = Gpus(asked, totals.nodes, totals.tasks);
   totals.cpus = Cpus(asked, totals.nodes, totals.tasks, totals.gpus);
-  if (asked.memory_per_node.given)
+  // 0 is all of a node, on however many.
+  if (asked.memory_per_node.value == 0U)
+    totals.memory = 0;
+  else if (asked.memory_per_node.given)
     totals.memory = Times(Value(asked.memory_per_node), totals.nodes);
   else if (asked.memory_per_cpu.given)
     totals.memory = Times(Value(asked.memory_per_cpu), totals.cpus);
