@@ -15,8 +15,9 @@
 namespace expanse::workload {
 
 // Refuses with "too_large", "too_deep", "syntax", "templated" (a template of Levant, nomad-pack or
-// the like whose structure is not that of a jobspec), "not_a_workload" (no job in it),
-// "duplicate_block" and "invalid_dynamic".
+// the like decides what stands there), "not_a_workload" (no job, or one without tasks) and
+// "duplicate_block". Looser than Nomad where old spellings or values that are still to be filled in
+// need it: that a jobspec parses does not mean that Nomad takes it.
 Parsed<Submission> ParseNomad(std::string_view text, const ParseOptions& options = {});
 
 // As PlanEdits of parse.h. Memory is written in whole MiB, and memory_max raised where it would

@@ -335,6 +335,23 @@ job "a" {
   EXPECT_TRUE(HasNote(submission, "device"));
 }
 
+TEST(Nomad, MemoryOfDevicesHasAUnit) {
+  const auto read = [](std::string_view value) {
+    const Submission submission = MustParse(
+        "job \"a\" {\n task \"b\" {\n resources {\n device \"gpu\" {\n constraint {\n attribute = "
+        "\"${device.attr.memory}\"\n operator = \">=\"\n value = \"" +
+        std::string(value) + "\"\n}\n}\n}\n}\n}\n");
+    return Named(submission.parts.at(0), "device.attr.memory").value.value_or(-1);
+  };
+  EXPECT_EQ(read("16 GiB"), 16.0 * (1 << 30));
+  EXPECT_EQ(read("1.5GiB"), 1.5 * (1 << 30));
+  EXPECT_EQ(read("500 MB"), 5e8);
+  EXPECT_EQ(read("2048 MiB"), 2048.0 * kMiB);
+  for (const char* value : {"16", "x GiB", "-1 GiB", "1e30 TiB", "nan GiB", "${meta.m}", ""}) {
+    EXPECT_EQ(read(value), -1) << value;
+  }
+}
+
 TEST(Nomad, GroupCountComesFromScaling) {
   const Submission submission = MustParse(
       "job \"a\" {\n group \"g\" {\n scaling {\n min = 2\n max = 9\n}\n task \"t\" {}\n}\n}\n");
