@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -103,8 +104,15 @@ void ReadLauncher(std::string_view launcher, const Evidence& evidence, FactColle
     facts->AddFramework("deepspeed", evidence);
     facts->Offer(Flag::kUsesGpu, evidence);
   } else if (program == "accelerate" || launcher.contains("accelerate.commands")) {
-    offer({"num_processes"}, Number::kDevices);
     offer({"num_machines"}, Number::kNodes);
+    // Of all machines together.
+    const auto all = options.find("num_processes");
+    const auto machines = options.find("num_machines");
+    const double nodes = machines == options.end() ? 1 : std::max(1.0, machines->second.number);
+    if (all != options.end() && all->second.kind == Literal::Kind::kNumber) {
+      facts->Offer(Number::kDevices, std::ceil(all->second.number / nodes), evidence,
+                   Strength::kCommand);
+    }
     facts->AddFramework("accelerate", evidence);
     facts->Offer(Flag::kUsesGpu, evidence);
     for (const std::string_view name :
@@ -120,32 +128,37 @@ void ReadLauncher(std::string_view launcher, const Evidence& evidence, FactColle
   }
 }
 
-// java -Xmx16g
+// "16g" of -Xmx16g, in bytes.
+std::optional<double> HeapBytes(std::string_view size) {
+  double unit = 1;
+  switch (size.empty() ? '\0' : size.back() | 0x20) {
+    case 'k':
+      unit = 1024;
+      break;
+    case 'm':
+      unit = 1024.0 * 1024;
+      break;
+    case 'g':
+      unit = 1024.0 * 1024 * 1024;
+      break;
+    default:
+      break;
+  }
+  if (unit > 1) size.remove_suffix(1);
+  const auto number = base::ParseUnsignedDigits(size);
+  if (!number) return std::nullopt;
+  return static_cast<double>(*number) * unit;
+}
+
+// java -Xmx16g, and gatk --java-options "-Xmx16g -Xms4g".
 void ReadHeap(const Command& command, FactCollector* facts) {
   for (const Word& word : command.words) {
-    if (!word.text.starts_with("-Xmx") || !word.resolved) continue;
-    std::string_view size = std::string_view(word.text).substr(4);
-    double unit = 1;
-    if (size.empty()) continue;
-    switch (size.back()) {
-      case 'k':
-      case 'K':
-        unit = 1024;
-        break;
-      case 'm':
-      case 'M':
-        unit = 1024.0 * 1024;
-        break;
-      case 'g':
-      case 'G':
-        unit = 1024.0 * 1024 * 1024;
-        break;
-      default:
-        break;
-    }
-    if (unit > 1) size.remove_suffix(1);
-    if (const auto number = base::ParseDouble(size)) {
-      facts->Offer(Number::kHeapBytes, *number * unit, EvidenceOf(command), Strength::kCommand);
+    const std::size_t at = word.text.find("-Xmx");
+    if (at == std::string::npos || !word.resolved) continue;
+    std::string_view size = std::string_view(word.text).substr(at + 4);
+    size = size.substr(0, size.find(' '));
+    if (const auto bytes = HeapBytes(size)) {
+      facts->Offer(Number::kHeapBytes, *bytes, EvidenceOf(command), Strength::kCommand);
     }
   }
 }

@@ -178,7 +178,8 @@ bool Truthy(const Literal& value) {
     return !value.text.empty() && value.text != "none" && value.text != "no" &&
            value.text != "None";
   }
-  return value.kind == Literal::Kind::kSymbol || value.number != 0;
+  if (value.kind == Literal::Kind::kSymbol) return !value.text.empty();
+  return value.number != 0;
 }
 
 }  // namespace

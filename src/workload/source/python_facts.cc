@@ -455,9 +455,10 @@ class Reader {
 }  // namespace
 
 base::Status ReadPythonFacts(std::string_view path, std::string_view text,
-                             const std::vector<Word>& arguments, FactCollector* facts) {
+                             const std::vector<Word>& arguments, std::chrono::microseconds time,
+                             FactCollector* facts) {
   EXPANSE_ASSIGN_OR_RETURN(const syntax::Tree tree,
-                           syntax::Tree::Parse(syntax::Language::kPython, text));
+                           syntax::Tree::Parse(syntax::Language::kPython, text, {.time = time}));
   Reader(path, tree, arguments, facts).Read();
   return {};
 }

@@ -185,6 +185,10 @@ TEST(ShellCommands, HostileScripts) {
     calls += "f" + std::to_string(i) + "() { " + previous + "; " + previous + "; }\n";
   }
   ReadShellScript(calls + "f39\n");
+  std::string repeated = "f() { run '" + std::string(100'000, 'x') + "'; bash <<E\nrun " +
+                         std::string(100'000, 'y') + "\nE\n}\n";
+  for (int i = 0; i < 50'000; ++i) repeated += "f\n";
+  EXPECT_LE(ReadShellScript(repeated).commands.size(), 200U);
   for (const std::string_view piece :
        {"{ ",        "( ",  "((",  "if ",       "f() { ", "case x in ", "$(",       "${a:-",
         "\"",        "'",   "`",   "<<E\n",     "{{",     "A+=x\n",     "A=$A$A\n", "{ A+=x; }\n",

@@ -50,6 +50,7 @@ class ShellLexer {
   void ReadDocumentDelimiter(bool strip_tabs);
   // Behind "((": skips to behind the "))" that ends it.
   void SkipArithmetic();
+  std::size_t position() const { return at_; }
   // The next byte that is not blank; 0 at the end.
   char PeekPastBlanks() const;
 

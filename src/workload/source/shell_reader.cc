@@ -33,7 +33,11 @@ bool Contains(const auto& words, std::string_view word) {
 }  // namespace
 
 ShellReader::ShellReader(std::string_view text, const ShellOptions& options, const Loops* loops)
-    : text_(text), options_(options), loops_(loops) {
+    : text_(text),
+      options_(options),
+      loops_(loops),
+      lines_(text),
+      most_bytes_(text.size() * 20 + 10'000) {
   for (const auto& [name, value] : options.variables) {
     variables_.Set(name, {.words = {Word{.text = value}}});
   }
@@ -41,20 +45,6 @@ ShellReader::ShellReader(std::string_view text, const ShellOptions& options, con
     script_arguments_.push_back({.text = argument});
   }
   if (!script_arguments_.empty()) arguments_ = &script_arguments_;
-  line_starts_.push_back(0);
-  for (std::size_t at = text.find('\n'); at != std::string_view::npos;
-       at = text.find('\n', at + 1)) {
-    line_starts_.push_back(at + 1);
-  }
-}
-
-Place ShellReader::PlaceAt(std::size_t begin, std::size_t end) const {
-  const auto next = std::ranges::upper_bound(line_starts_, begin);
-  const auto line = static_cast<std::uint32_t>(next - line_starts_.begin());
-  return {.begin = begin,
-          .end = end,
-          .line = line,
-          .column = static_cast<std::uint32_t>(begin - line_starts_[line - 1] + 1)};
 }
 
 void ShellReader::Read() {
@@ -98,13 +88,13 @@ void ShellReader::ReadRange(const Range& range) {
   skipping_ = 0;
   if (range.arguments != nullptr) arguments_ = range.arguments;
 
-  // Twenty times the text: only functions that call functions come near it.
-  const std::size_t limit = text_.size() * 20 + 1000;
   ShellLexer lexer(
       text_, range.begin, range.end, [this](std::string_view name) { return Lookup(name); },
       expanded_);
-  while (tokens_++ < limit && script_.commands.size() < kMaxCommands) {
+  std::size_t position = range.begin;
+  while (*bytes_ < most_bytes_ && script_.commands.size() < kMaxCommands) {
     const ShellToken token = lexer.Next();
+    *bytes_ += lexer.position() - std::exchange(position, lexer.position()) + 1;
     if (token.kind == ShellToken::Kind::kEnd) break;
     if (token.kind == ShellToken::Kind::kNewline) {
       Newline(token);
@@ -482,7 +472,7 @@ void ShellReader::Emit(Simple simple) {
   }
   Command command{.words = std::move(simple.words),
                   .launcher = {},
-                  .place = PlaceAt(simple.begin, simple.end),
+                  .place = lines_.PlaceOf(simple.begin, simple.end),
                   .input = std::move(simple.input),
                   .output = std::move(simple.output)};
   StripLaunchers(&command);
@@ -516,6 +506,8 @@ void ShellReader::ReadEmbedded(const Command& outer, std::string_view script,
   inner.depth_ = depth_ + 1;
   inner.parent_ = this;
   inner.expanded_ = expanded_;
+  inner.bytes_ = bytes_;
+  inner.most_bytes_ = most_bytes_;
   if (!arguments.empty()) inner.arguments_ = &arguments;
   inner.Read();
   for (Command& found : inner.script_.commands) {

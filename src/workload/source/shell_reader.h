@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "workload/line_index.h"
 #include "workload/source/shell_commands.h"
 #include "workload/source/shell_lexer.h"
 #include "workload/source/shell_variables.h"
@@ -75,7 +76,6 @@ class ShellReader {
   void ReadEmbedded(const Command& outer, std::string_view script,
                     const std::vector<Word>& arguments);
   const ShellValue* Lookup(std::string_view name);
-  Place PlaceAt(std::size_t begin, std::size_t end) const;
 
   std::string_view text_;
   const ShellOptions& options_;
@@ -85,7 +85,7 @@ class ShellReader {
   ShellVariables variables_;
   std::map<std::string, Range, std::less<>> functions_;
   std::set<std::string, std::less<>> exported_;
-  std::vector<std::size_t> line_starts_;
+  LineIndex lines_;
   std::vector<Word> script_arguments_;
 
   // Of the range that is being read.
@@ -103,8 +103,12 @@ class ShellReader {
   const ShellReader* parent_ = nullptr;  // of an embedded script
   std::size_t own_expanded_ = 0;
   std::size_t* expanded_ = &own_expanded_;
-  int depth_ = 0;           // of functions and embedded scripts
-  std::size_t tokens_ = 0;  // read so far: functions may not repeat without end
+  int depth_ = 0;  // of functions and embedded scripts
+  // Bytes read by all readers of a script, and how many there may be: functions and documents that
+  // are read again and again may not repeat without end.
+  std::size_t own_bytes_ = 0;
+  std::size_t* bytes_ = &own_bytes_;
+  std::size_t most_bytes_;
 };
 
 }  // namespace expanse::workload::source

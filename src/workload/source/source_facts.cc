@@ -1,6 +1,7 @@
 #include "workload/source/source_facts.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -15,7 +16,10 @@ namespace {
 using source::FactCollector;
 using source::PythonTarget;
 
-constexpr std::size_t kMaxRead = std::size_t{4} << 20;  // bytes of all files
+constexpr std::size_t kMaxRead = std::size_t{1} << 20;  // bytes of all files that are run
+constexpr std::size_t kMaxImported = std::size_t{256}
+                                     << 10;         // beyond which imported ones are left out
+constexpr auto kMaxTime = std::chrono::seconds(1);  // for all of them together
 constexpr std::size_t kMaxFiles = 64;
 constexpr std::size_t kMaxCommands = 2000;
 
@@ -61,7 +65,9 @@ class FactReader {
     }
     facts_.set_imported(true);
     for (const SourceText& file : files_) {
-      if (file.path.ends_with(".py")) Python(file.path, file.text, {});
+      if (file.path.ends_with(".py") && read_ + file.text.size() <= kMaxImported) {
+        Python(file.path, file.text, {});
+      }
     }
     return facts_.Take();
   }
@@ -156,7 +162,9 @@ class FactReader {
   void ReadPython(std::string_view path, std::string_view text,
                   const std::vector<Word>& arguments) {
     // Of one too large or too slow to parse, what its command says is all there is.
-    (void)source::ReadPythonFacts(path, text, arguments, &facts_);
+    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(
+        deadline_ - std::chrono::steady_clock::now());
+    (void)source::ReadPythonFacts(path, text, arguments, left, &facts_);
   }
 
   const std::vector<SourceText>& files_;
@@ -164,6 +172,8 @@ class FactReader {
   std::vector<const Command*> written_;
   std::set<std::string, std::less<>> seen_;
   std::size_t read_ = 0;
+  const std::chrono::steady_clock::time_point deadline_ =
+      std::chrono::steady_clock::now() + kMaxTime;
   std::size_t read_files_ = 0;
 };
 

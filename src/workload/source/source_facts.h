@@ -108,8 +108,8 @@ struct SourceText {
 };
 
 // Of the commands of a part and the files that they run; `files` may hold more (modules that those
-// import), whose facts count less. Linear; files over 1 MiB and those that are no Python are left
-// to the commands alone.
+// import), whose facts count less. Linear, with bounds on the bytes (1 MiB, of imported modules 256
+// KiB) and the time (a second): what is beyond them is left to the commands alone.
 SourceFacts ReadSourceFacts(const Part& part, const std::vector<SourceText>& files);
 
 }  // namespace expanse::workload

@@ -78,7 +78,7 @@ TEST(SyntaxTree, AnyNestingAndAnyErrorIsATree) {
         ";",   "f'{", "'''", "\\",     "lambda:", "@",   "\n ",          "if x:\n ", "\xff", "a,",
         "a\n", "\r",  "=",   "class\n"}) {
     std::string text = "x = ";
-    while (text.size() < 40'000) text += piece;
+    while (text.size() < 20'000) text += piece;
     text += "1\n";
     const auto tree =
         Tree::Parse(Language::kPython, text, {.time = std::chrono::milliseconds(200)});
@@ -108,6 +108,19 @@ TEST(SyntaxTree, PiecesOfALongTextHaveOneRoot) {
   }
   EXPECT_EQ(statements, 10'000U);
   EXPECT_EQ(tree->root().end(), text.size());
+}
+
+// So that the second half of a long function, cut off, is still read.
+TEST(SyntaxTree, AnIndentedTextIsStatementsToo) {
+  const auto tree =
+      Tree::Parse(Language::kPython, "    a = f(b=1)\n    if a:\n        g()\n    c = 2\n");
+  ASSERT_TRUE(tree);
+  std::size_t calls = 0;
+  for (const Node node : *tree) {
+    EXPECT_FALSE(node.is("ERROR")) << node.text();
+    calls += node.is("call") ? 1 : 0;
+  }
+  EXPECT_EQ(calls, 2U);
 }
 
 TEST(SyntaxTree, BoundsAreKept) {
