@@ -81,8 +81,7 @@ std::string VersionOf(const Found& found) {
 }  // namespace
 
 Lookup::Lookup(store::sql::Transaction& tx, const OrganisationBundles& bundles, const Query& query)
-    : tx_(tx),
-      reader_(tx),
+    : reader_(tx),
       bundles_(bundles),
       query_(query),
       limit_(std::clamp<std::size_t>(query.limit, 1, kMaxRuns)),

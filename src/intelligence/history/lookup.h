@@ -42,7 +42,6 @@ class Lookup {
   base::Result<Found> Answer(Tier tier, bool elsewhere);
   base::Status AddInputSizes(const Tier& tier, Found* found);
 
-  store::sql::Transaction& tx_;
   HistoryReader reader_;
   const OrganisationBundles& bundles_;
   const Query& query_;
