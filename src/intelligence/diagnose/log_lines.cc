@@ -12,7 +12,6 @@ namespace {
 constexpr std::size_t kPerTemplate = 20;
 
 bool IsHex(char c) { return base::IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-bool IsAlpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Control sequences of terminals (ECMA-48: CSI, OSC and two-byte escapes) and control bytes.
 void AppendPrintable(std::string_view raw, std::string* out) {
@@ -190,16 +189,21 @@ bool TakeRank(std::string_view* text, LogLine* line) {
   return false;
 }
 
-// "node01: message" and "node01:1234:1240 [3] NCCL …": a host's name that ends in digits.
+// "node01: message" and "node01:1234:1240 [3] NCCL …": a host's name, whose first label ends in a
+// digit. ("java.lang.OutOfMemoryError: …" is none.)
 bool TakeNode(std::string_view* text, LogLine* line) {
   const std::string_view rest = *text;
   std::size_t end = 0;
-  while (end < rest.size() && end < 64 &&
-         (IsAlpha(rest[end]) || base::IsDigit(rest[end]) || rest[end] == '-' || rest[end] == '.'))
+  std::size_t label = 0;  // end of the first one
+  while (end < rest.size() && end < 64) {
+    const char c = rest[end];
+    if (!(c >= 'a' && c <= 'z') && !base::IsDigit(c) && c != '-' && c != '.') break;
+    if (c == '.' && label == 0) label = end;
     ++end;
-  if (end < 3 || end >= rest.size() || rest[end] != ':' || !IsAlpha(rest[0])) return false;
-  if (!base::IsDigit(rest[end - 1]) && rest.substr(0, end).find('.') == std::string_view::npos)
-    return false;
+  }
+  if (label == 0) label = end;
+  if (end < 3 || end >= rest.size() || rest[end] != ':' || base::IsDigit(rest[0])) return false;
+  if (!base::IsDigit(rest[label - 1])) return false;
   if (rest.substr(end).starts_with(": ")) {
     if (line->node.empty()) line->node = rest.substr(0, end);
     *text = rest.substr(end + 2);

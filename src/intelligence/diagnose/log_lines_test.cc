@@ -25,6 +25,9 @@ TEST(StripLine, KeepsWhatIsNoStamp) {
   EXPECT_EQ(MessageOf("12 files"), "12 files");
   EXPECT_EQ(MessageOf("10:x"), "10:x");
   EXPECT_EQ(MessageOf("2026 was a year"), "2026 was a year");
+  EXPECT_EQ(MessageOf("java.lang.OutOfMemoryError: Java heap space"),
+            "java.lang.OutOfMemoryError: Java heap space");
+  EXPECT_EQ(MessageOf("utf8: bad"), "bad");  // reads like a host; nothing is lost of the message
   EXPECT_EQ(MessageOf("srun: error: node01: task 3: Killed"),
             "srun: error: node01: task 3: Killed");
 }

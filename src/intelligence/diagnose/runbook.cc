@@ -123,6 +123,14 @@ class Reader {
                   [this](const YAML::Node& n, Condition* c) { return ConditionOf(n, c); });
   }
 
+  Status Truth(const YAML::Node& node, bool* to) const {
+    std::string word;
+    EXPANSE_RETURN_IF_ERROR(Text(node, &word));
+    if (word != "true" && word != "false") return Bad(node, "expected true or false");
+    *to = word == "true";
+    return {};
+  }
+
   Status KindOf(const YAML::Node& node, Kind* to) const {
     std::string word;
     EXPANSE_RETURN_IF_ERROR(Text(node, &word));
@@ -161,13 +169,8 @@ class Reader {
     if (key == "verify") return Text(value, &to->verify);
     if (key == "must_match") return Texts(value, &to->must_match);
     if (key == "must_not_match") return Texts(value, &to->must_not_match);
-    if (key == "in_success") {
-      std::string word;
-      EXPANSE_RETURN_IF_ERROR(Text(value, &word));
-      if (word != "true" && word != "false") return Bad(value, "in_success is true or false");
-      to->in_success = word == "true";
-      return {};
-    }
+    if (key == "in_success") return Truth(value, &to->in_success);
+    if (key == "may_be_high") return Truth(value, &to->may_be_high);
     if (key == "priority") {
       std::optional<double> number;
       EXPANSE_RETURN_IF_ERROR(Number(value, &number));

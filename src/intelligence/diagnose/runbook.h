@@ -49,7 +49,9 @@ struct Runbook {
   std::vector<Condition> only;             // all must hold where known; else it is no candidate
   std::vector<std::string> explains;       // classes whose marks it produces
   std::vector<std::string> confused_with;  // classes to tell it apart from
-  int priority = 0;                        // between causes with equal evidence
+  // False for classes that only name what is seen (a signal): never more than medium.
+  bool may_be_high = true;
+  int priority = 0;  // between causes with equal evidence
   // May be found in a run that the scheduler does not call failed: the state can lie.
   bool in_success = false;
   // Sentences with {variables} (root_cause.h). `what` and `why` make the root cause.

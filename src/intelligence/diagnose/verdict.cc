@@ -39,17 +39,27 @@ class Ranking {
     });
   }
 
-  // Weak marks alone are only worth a word where there is nothing better.
+  // Weak marks alone are only worth a word where there is nothing better: no other finding, or only
+  // an outcome that they would explain and that nothing before them does.
   void DropWeak() {
-    if (std::any_of(findings_.begin(), findings_.end(), IsCandidate))
-      std::erase_if(findings_, [](const Finding& finding) { return !IsCandidate(finding); });
+    const bool explained = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& f) {
+      return IsCandidate(f) && Of(f).kind != Kind::kOutcome;
+    });
+    if (std::any_of(findings_.begin(), findings_.end(), IsCandidate)) {
+      std::vector<Finding> left;
+      for (Finding& finding : findings_) {
+        if (IsCandidate(finding) || (!explained && MayExplainTheOutcome(finding)))
+          left.push_back(finding);
+      }
+      findings_ = std::move(left);
+    }
     std::erase_if(findings_, [](const Finding& finding) { return finding.score <= 0; });
   }
 
   void Absorb() {
     std::vector<bool> gone(findings_.size(), false);
     for (std::size_t a = 0; a < findings_.size(); ++a) {
-      if (!IsCandidate(findings_[a])) continue;
+      if (!IsCandidate(findings_[a]) && Of(findings_[a]).kind != Kind::kCause) continue;
       for (std::size_t b = 0; b < findings_.size(); ++b) {
         if (a == b || !runbooks_.Explains(findings_[a].runbook, findings_[b].runbook)) continue;
         gone[b] = true;
@@ -95,6 +105,26 @@ class Ranking {
   }
 
  private:
+  // A cause with weak marks that stand where the first outcome shows, or before.
+  bool MayExplainTheOutcome(const Finding& finding) const {
+    if (Of(finding).kind != Kind::kCause || !finding.first_line) return false;
+    bool any = false;
+    for (const Finding& other : findings_) {
+      if (!IsCandidate(other) || !other.first_line || IsConsequence(other)) continue;
+      any = true;
+      if (!runbooks_.Explains(finding.runbook, other.runbook)) return false;
+      if (*other.first_line < *finding.first_line) return false;
+    }
+    return any;
+  }
+
+  // An outcome that another outcome explains.
+  bool IsConsequence(const Finding& finding) const {
+    return std::any_of(findings_.begin(), findings_.end(), [&](const Finding& other) {
+      return IsCandidate(other) && runbooks_.Explains(other.runbook, finding.runbook);
+    });
+  }
+
   const Runbook& Of(const Finding& finding) const { return runbooks_.runbooks()[finding.runbook]; }
 
   bool HasRival(const Finding& best) const {
@@ -120,6 +150,10 @@ class Ranking {
       confidence = Confidence::kHigh;
     } else {
       doubts->emplace_back("only one kind of evidence shows it");
+    }
+    if (!runbook.may_be_high && confidence == Confidence::kHigh) {
+      confidence = Confidence::kMedium;
+      doubts->emplace_back("it names what was seen; why it came to that is not in the evidence");
     }
     if (runbook.kind == Kind::kSymptom && confidence == Confidence::kHigh) {
       confidence = Confidence::kMedium;
