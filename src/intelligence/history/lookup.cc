@@ -122,13 +122,14 @@ base::Status Lookup::ReplaceRedacted() {
 }
 
 base::Result<std::vector<Candidate>> Lookup::RunsOf(const std::vector<std::int64_t>& bundles,
-                                                    bool same_arguments, const Places& places) {
+                                                    bool same_arguments, const Places& places,
+                                                    std::size_t fetch) {
   std::vector<Candidate> runs;
   for (const std::int64_t bundle_id : bundles) {
     // Of very many bundles with very many runs the newest bundles count.
     if (runs.size() > 2 * limit_) break;
     EXPANSE_RETURN_IF_ERROR(reader_.RunsOfBundle(
-        bundle_id, same_arguments ? &arguments_.hash : nullptr, places, fetch_, &runs));
+        bundle_id, same_arguments ? &arguments_.hash : nullptr, places, fetch, &runs));
   }
   std::erase_if(runs, [&](const Candidate& candidate) {
     return candidate.run.execution_id == query_.exclude_execution_id;
@@ -142,12 +143,12 @@ base::Result<std::vector<Candidate>> Lookup::RunsOf(const std::vector<std::int64
 base::Result<Lookup::Tier> Lookup::ChooseByArguments(const std::vector<std::int64_t>& bundles,
                                                      const Places& places) {
   Tier tier{.basis = Basis::kExactBundle, .runs = {}, .truncated = false, .notes = {}};
-  EXPANSE_ASSIGN_OR_RETURN(tier.runs, RunsOf(bundles, /*same_arguments=*/true, places));
+  EXPANSE_ASSIGN_OR_RETURN(tier.runs, RunsOf(bundles, /*same_arguments=*/true, places, fetch_));
   tier.truncated = KeepNewest(limit_, &tier.runs);
   const std::size_t same = Telling(tier.runs);
   if (same >= kEnoughOfTheSame) return tier;
 
-  EXPANSE_ASSIGN_OR_RETURN(auto all, RunsOf(bundles, /*same_arguments=*/false, places));
+  EXPANSE_ASSIGN_OR_RETURN(auto all, RunsOf(bundles, /*same_arguments=*/false, places, fetch_));
   const bool all_truncated = KeepNewest(limit_, &all);
   if (Telling(all) == same) return tier;
   const auto explained = Explain(all);
@@ -191,7 +192,8 @@ base::Result<Lookup::Tier> Lookup::SimilarRuns(const Places& places) {
   for (const SimilarBundle& near :
        bundles_.Find(query_.organisation_id, print_.signature, kSimilarEnough, kMostSimilar)) {
     if (tier.runs.size() > limit_) break;  // those that are nearer count
-    EXPANSE_ASSIGN_OR_RETURN(auto runs, RunsOf({near.bundle_id}, /*same_arguments=*/false, places));
+    EXPANSE_ASSIGN_OR_RETURN(auto runs, RunsOf({near.bundle_id}, /*same_arguments=*/false, places,
+                                               fetch_ - tier.runs.size()));
     KeepNewest(limit_ + 1 - tier.runs.size(), &runs);
     for (Candidate& candidate : runs) {
       candidate.similarity = near.similarity;

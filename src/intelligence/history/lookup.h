@@ -36,7 +36,8 @@ class Lookup {
   base::Result<Tier> SimilarRuns(const Places& places);
   base::Result<Tier> NamedRuns(const Places& places);
   base::Result<std::vector<Candidate>> RunsOf(const std::vector<std::int64_t>& bundles,
-                                              bool same_arguments, const Places& places);
+                                              bool same_arguments, const Places& places,
+                                              std::size_t fetch);
   base::Result<Tier> ChooseByArguments(const std::vector<std::int64_t>& bundles,
                                        const Places& places);
   base::Result<Found> Answer(Tier tier, bool elsewhere);
