@@ -36,11 +36,12 @@ void Replicated(PodReader& reader, Owner owner, NodeId object) {
 void JobSpec(PodReader& reader, Owner owner, NodeId spec) {
   const Document& document = reader.document();
   reader.AddDeadline(owner, spec, {"activeDeadlineSeconds"}, "spec.activeDeadlineSeconds", true);
+  const double jobs = owner.replicas;
   const bool known = reader.Multiply(owner, spec, "parallelism", "spec.parallelism");
   const auto completions = Number(reader, spec, "completions");
   const auto parallelism = Number(reader, spec, "parallelism");
   if (known && completions && parallelism && *completions > 0 && *completions < *parallelism)
-    owner.replicas *= *completions / *parallelism;
+    owner.replicas = jobs * *completions;
   if (TextOf(reader, spec, "completionMode") == "Indexed" && completions && *completions < 4e9)
     owner.array_size = static_cast<std::uint32_t>(*completions);
   reader.ReadTemplate(std::move(owner), document.Find(spec, "template"));
@@ -225,6 +226,8 @@ void KServeComponent(PodReader& reader, Owner owner, NodeId component) {
   const Document& document = reader.document();
   if (!document.Is(component, NodeKind::kMap)) return;
   reader.Multiply(owner, component, "minReplicas", owner.group + ".minReplicas");
+  // Scaled to zero it asks for nothing; what counts is the pod that a call starts.
+  if (owner.replicas == 0) owner.replicas = 1;
   reader.AddAnnotations(owner, component);
   constexpr std::array<std::string_view, 14> kFrameworks = {
       "model",       "tensorflow", "pytorch",  "sklearn", "xgboost", "onnx", "triton",
