@@ -231,6 +231,20 @@ TEST_F(IndexerTest, SamplesTellOfDevicesAndCores) {
   EXPECT_EQ(run.gpus_active, 1);
 }
 
+// Minutes are put together where there are too many: a peak of one minute then counts by its part.
+TEST_F(IndexerTest, SamplesOfAWeekFitIntoMemory) {
+  const TestJob job{.id = "r", .files = Script()};
+  std::vector<double> values(7 * 24 * 60, 1.0);
+  values[5000] = 100;
+  Sample("r", {.metric = "cpu"}, values);
+  Sample("r", {.metric = "gpu-memory-used", .gpu = 0}, values);
+  Put(job, Fresh(job));
+  CatchUp();
+  const predict::Run run = Only(Script());
+  EXPECT_EQ(run.gpu_memory_peak_bytes, 100);
+  EXPECT_NEAR(run.cpu_peak_cores.value_or(0), 10, 1) << "a minute among eleven";
+}
+
 TEST_F(IndexerTest, SamplesThatComeAfterTheEndAreTakenIn) {
   const TestJob job{.id = "r", .files = Script()};
   Put(job, Fresh(job));

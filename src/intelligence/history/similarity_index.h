@@ -24,7 +24,7 @@ struct SimilarBundle {
   bool operator==(const SimilarBundle&) const = default;
 };
 
-// Not thread-safe. About 0.9 KiB a bundle.
+// Not thread-safe. About 1.1 KiB a bundle.
 class SimilarityIndex {
  public:
   // Replaces what the bundle had. An empty signature is similar to nothing and takes no room.
