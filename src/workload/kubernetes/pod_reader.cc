@@ -72,10 +72,15 @@ void Sum(Part& part) {
 
 void PodReader::Note(std::size_t offset, std::string_view reason, std::string message) {
   constexpr std::size_t kMaxNotes = 200;
-  if (submission_.notes.size() >= kMaxNotes) return;
-  submission_.notes.push_back({.line = document_.LineAt(offset),
-                               .reason = std::string(reason),
-                               .message = std::move(message)});
+  const std::uint32_t line = document_.LineAt(offset);
+  // Aliases lead to the same place again and again.
+  const bool known = std::any_of(
+      submission_.notes.begin(), submission_.notes.end(), [&](const workload::Note& note) {
+        return note.line == line && note.reason == reason && note.message == message;
+      });
+  if (known || submission_.notes.size() >= kMaxNotes) return;
+  submission_.notes.push_back(
+      {.line = line, .reason = std::string(reason), .message = std::move(message)});
 }
 
 void PodReader::AddAnnotations(Owner& owner, NodeId object) {
@@ -231,7 +236,7 @@ void PodReader::ReadResources(Part& part, NodeId container, const ContainerShape
   const NodeId claims = document_.Find(resources, "claims");
   if (!document_.Items(claims).empty())
     Note(document_.At(claims).begin, "resource_claims",
-         "container " + part.name + " gets devices by a resource claim");
+         "container " + base::EscapeForDisplay(part.name) + " gets devices by a resource claim");
   AddInsertions(part, container, shape);
 }
 
@@ -257,6 +262,10 @@ void PodReader::ReadBound(Part& part, NodeId resources, std::string_view prefix,
                                fmt::format("{}.{}", prefix, name));
     if (!setting) continue;
     setting->bound = bound;
+    if (document_.At(entry.value).shared)
+      Note(setting->place.begin, "shared_value",
+           fmt::format("{} is used by others too, through its YAML anchor",
+                       base::EscapeForDisplay(name)));
     if (resource->quantity == Quantity::kGpu || resource->quantity == Quantity::kGpuMemory)
       setting->gpu_type = name;
     if (!resource->unit.empty()) setting->unit = std::string(resource->unit);
