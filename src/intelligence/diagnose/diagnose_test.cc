@@ -17,7 +17,9 @@ using testing::Not;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
 std::shared_ptr<const RunbookSet> Set() {
-  return *RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
+  static const std::shared_ptr<const RunbookSet> set =
+      *RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
+  return set;
 }
 
 Case OutOfMemory() {
