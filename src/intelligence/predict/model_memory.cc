@@ -17,7 +17,7 @@ constexpr double kVocabulary = 64'000;
 constexpr double kBytesPerLogit = 10;
 // Keys and values of models from about these sizes on are shared by four and by eight heads.
 constexpr double kGroupedFrom = 7e9;
-constexpr double kGroupedByEightFrom = 30e9;
+constexpr double kGroupedByEightFrom = 20e9;
 
 bool IsSharded(std::string_view sharding, int stage) {
   if (sharding == "fsdp") return true;

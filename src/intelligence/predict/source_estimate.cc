@@ -34,6 +34,11 @@ std::string Gib(double bytes) {
   return fmt::format("{:.{}f} GiB", bytes / kGiB, bytes < 100 * kGiB ? 1 : 0);
 }
 
+std::string Count(double count, std::string_view what) {
+  const std::string_view plural = count == 1 ? "" : what.ends_with('s') ? "es" : "s";
+  return fmt::format("{:.0f} {}{}", count, what, plural);
+}
+
 std::string Billions(double parameters) {
   if (parameters < 1e9) return fmt::format("{:.0f} M", parameters / 1e6);
   return fmt::format("{:.{}f} B", parameters / 1e9, parameters < 100e9 ? 1 : 0);
@@ -89,6 +94,17 @@ class Estimator {
   }
 
  private:
+  // What is known of it is that it computes on devices, not only that a device is asked for.
+  bool KnownGpuProgram() const {
+    return facts_.Is(Flag::kUsesGpu) || facts_.Is(Flag::kTrains) || parameters_.has_value();
+  }
+
+  // One of several pods that work together: what their commands say is of all of them.
+  bool IsOneOfGroup() const {
+    return part_.kind != "sbatch" && !part_.group.empty() && part_.kind != "service" &&
+           part_.kind != "batch";
+  }
+
   bool UsesGpu() const {
     // The trainers of these take a GPU where there is one.
     const bool trainer =
@@ -117,6 +133,12 @@ class Estimator {
       result_.gpu = {1.0, "it computes on a GPU; nothing says that it uses more than one"};
     }
     devices_ = std::max(needed_devices_, requested_.gpu_count.value_or(0));
+    if (IsOneOfGroup() && requested_.gpu_count && needed_devices_ > *requested_.gpu_count) {
+      share_ = *requested_.gpu_count / needed_devices_;
+      result_.gpu = {
+          *requested_.gpu_count,
+          fmt::format("the {:.0f} devices are those of all pods of the group", needed_devices_)};
+    }
     if (requested_.gpu_count || part_.settings.empty()) return;
     // A job that asks for other things and for no GPU may be meant for processors.
     result_.gpu = {};
@@ -269,24 +291,25 @@ class Estimator {
   // Host memory of what computes on devices: each process loads a copy of the weights before it
   // moves them.
   void GpuHostMemory() {
-    if (facts_.empty()) return;
+    if (!KnownGpuProgram()) return;
     const bool server = !facts_.Get(Choice::kServer).empty();
     const bool one_process = facts_.Is(Flag::kSpreads) || (!server && needed_devices_ <= 1);
     const bool per_device =
         facts_.Is(Flag::kDataParallel) || !facts_.Get(Choice::kSharding).empty();
-    const double processes =
-        one_process && !per_device ? 1 : std::max(1.0, per_device ? devices_ : needed_devices_);
+    double processes = per_device ? devices_ : needed_devices_;
+    processes = one_process && !per_device ? 1 : std::max(1.0, processes * share_);
     const double workers = facts_.Get(Number::kLoaderWorkers).value_or(0);
     double memory = processes * (kProcessBase + workers * kLoaderWorker) + offloaded_;
-    std::string reason =
-        fmt::format("{:.0f} x {} for a process with its libraries", processes, Gib(kProcessBase));
+    std::string reason = processes > 1 ? Count(processes, "process") + " with their libraries at " +
+                                             Gib(kProcessBase)
+                                       : Gib(kProcessBase) + " for a process with its libraries";
     if (workers > 0)
-      reason +=
-          fmt::format(", {:.0f} data loaders of about {}", workers * processes, Gib(kLoaderWorker));
+      reason += fmt::format(", {} of about {}", Count(workers * processes, "data loader"),
+                            Gib(kLoaderWorker));
     if (parameters_) {
       const double weights = *parameters_ * WeightBytes(server ? 2 : 4);
       const bool meta = IsOneOf(facts_.Get(Choice::kSharding), {"zero3", "fsdp"});
-      const double copies = server || meta ? 1 : processes;
+      const double copies = server || meta ? share_ : processes;
       memory += weights * copies;
       reason += fmt::format(", {} of weights while they are loaded", Gib(weights * copies));
     }
@@ -344,9 +367,9 @@ class Estimator {
     const auto ranks = facts_.Get(Number::kRanks);
     if (ranks) {
       OfferCores(*ranks * threads,
-                 threads > 1 ? fmt::format("{:.0f} ranks of {:.0f} threads ({})", *ranks, threads,
-                                           Where(Number::kRanks))
-                             : fmt::format("{:.0f} ranks ({})", *ranks, Where(Number::kRanks)));
+                 fmt::format("{}{} ({})", Count(*ranks, "rank"),
+                             threads > 1 ? " of " + Count(threads, "thread") : std::string(),
+                             Where(Number::kRanks)));
     } else if (threads > 1) {
       OfferCores(threads, fmt::format("{:.0f} threads ({})", threads, Where(Number::kThreads)));
     }
@@ -355,18 +378,21 @@ class Estimator {
         OfferCores(*processes, fmt::format("a pool of {:.0f} processes ({})", *processes,
                                            Where(Number::kProcesses)));
     }
-    if (!UsesGpu() || facts_.empty()) return;
+    if (!UsesGpu() || !KnownGpuProgram()) return;
     if (!facts_.Get(Choice::kServer).empty()) {
-      OfferCores(2 + needed_devices_,
+      OfferCores(2 + needed_devices_ * share_,
                  "a server takes a core for each device and two more (vLLM's documentation)");
       return;
     }
     const double workers = facts_.Get(Number::kLoaderWorkers).value_or(0);
-    OfferCores(needed_devices_ * (workers + 1),
-               fmt::format("a process for each of {:.0f} devices{}", needed_devices_,
-                           workers > 0 ? fmt::format(" and its {:.0f} data loaders ({})", workers,
-                                                     Where(Number::kLoaderWorkers))
-                                       : ""));
+    OfferCores(needed_devices_ * share_ * (workers + 1),
+               fmt::format(
+                   "{}{}",
+                   needed_devices_ > 1 ? "a process for each of " + Count(needed_devices_, "device")
+                                       : "one process",
+                   workers > 0 ? fmt::format(" and its {} ({})", Count(workers, "data loader"),
+                                             Where(Number::kLoaderWorkers))
+                               : std::string()));
   }
 
   void Missing() {
@@ -408,13 +434,13 @@ class Estimator {
       result_.warnings.push_back(
           fmt::format("about {} of GPU memory are needed on a device, and {} has at most {}",
                       Gib(*floor), type, Gib(*largest)));
-    } else if (*floor > 288 * kGiB) {
+    } else if (*floor > 288 * kGiB && facts_.Get(Choice::kServer).empty()) {
       result_.warnings.push_back(
           fmt::format("about {} of GPU memory are needed on a device, more than any has: the model "
                       "has to be divided",
                       Gib(*floor)));
     }
-    if (requested_.gpu_count && needed_devices_ > *requested_.gpu_count) {
+    if (requested_.gpu_count && share_ == 1 && needed_devices_ > *requested_.gpu_count) {
       result_.warnings.push_back(fmt::format("it starts on {:.0f} devices and asks for {:.0f}",
                                              needed_devices_, *requested_.gpu_count));
     }
@@ -428,6 +454,7 @@ class Estimator {
   double needed_devices_ = 0;  // that the source says it uses
   double devices_ = 1;         // over which states are divided
   double offloaded_ = 0;
+  double share_ = 1;  // of this pod in its group
   SourceEstimate result_;
 };
 

@@ -351,6 +351,27 @@ TEST(SourceEstimate, RaisesAndNeverLowers) {
   EXPECT_FALSE(unasked.walltime.amount);
 }
 
+TEST(SourceEstimate, OnePodOfAGroupIsAskedForItsShare) {
+  Part part;
+  part.kind = "LeaderWorkerSet";
+  part.group = "leader";
+  part.commands = workload::source::ReadShellScript("vllm serve org/Name-70B -tp 8 -pp 2").commands;
+  const SourceEstimate estimate =
+      EstimateFromSource(workload::ReadSourceFacts(part, {}), part, {.gpu_count = 8});
+  EXPECT_EQ(estimate.gpu.amount, 8);
+  EXPECT_TRUE(estimate.warnings.empty());
+  EXPECT_NEAR(*estimate.memory.amount / kGiB, 8 * 4 + 65, 2);
+}
+
+TEST(SourceEstimate, WithoutAFactAGpuRequestIsNoEvidence) {
+  Part part;
+  part.commands = workload::source::ReadShellScript("namd3 +p8 run.conf").commands;
+  const SourceEstimate estimate =
+      EstimateFromSource(workload::ReadSourceFacts(part, {}), part, {.gpu_count = 1});
+  EXPECT_FALSE(estimate.memory.amount) << estimate.memory.reason;
+  EXPECT_FALSE(estimate.gpu_memory.amount);
+}
+
 TEST(SourceEstimate, AJobWithoutGpusStaysOne) {
   Part part;
   part.settings.push_back({.quantity = workload::Quantity::kMemory});

@@ -163,6 +163,15 @@ void ReadHeap(const Command& command, FactCollector* facts) {
   }
 }
 
+// A learning rate or a number of epochs among the arguments.
+bool SaysItTrains(const Options& options) {
+  constexpr std::array<std::string_view, 8> kOptions = {
+      "lr",         "learning_rate",   "epochs",    "num_epochs", "num_train_epochs",
+      "train_data", "max_train_steps", "train_file"};
+  return std::ranges::any_of(kOptions,
+                             [&](std::string_view name) { return options.contains(name); });
+}
+
 void ReadApplication(const Command& command, FactCollector* facts) {
   const KnownApplication* known = FindApplication(command.words);
   if (known == nullptr) return;
@@ -281,7 +290,9 @@ void ReadCommandFacts(const Command& command, FactCollector* facts) {
     return;
   }
   if (const auto target = PythonTargetOf(command)) {
-    OfferOptions(OptionsOf(target->arguments), evidence, facts);
+    const Options options = OptionsOf(target->arguments);
+    OfferOptions(options, evidence, facts);
+    if (SaysItTrains(options)) facts->Offer(Flag::kTrains, evidence);
   }
   ReadHeap(command, facts);
   ReadApplication(command, facts);

@@ -327,6 +327,7 @@ void FactCollector::AddModel(std::string_view name, const Evidence& evidence) {
   if (!LooksLikeModel(name) || facts_.models.size() >= kMaxListed) return;
   if (std::ranges::find(facts_.models, name, &Model::name) != facts_.models.end()) return;
   facts_.models.push_back({std::string(name), ModelParameters(name), evidence});
+  Offer(Choice::kWeightType, ModelWeightType(name), evidence, Strength::kQuantized);
 }
 
 void FactCollector::AddDataFile(std::string_view path, const Evidence& evidence) {
@@ -377,9 +378,11 @@ void FactCollector::OfferPrecision(std::string_view name, const Literal& value,
       Offer(Choice::kMixedPrecision, name == "bf16" ? "bf16" : "fp16", evidence, strength);
   } else if (name == "load_in_4bit" || name == "load_in_8bit") {
     if (Truthy(value))
-      Offer(Choice::kWeightType, name == "load_in_4bit" ? "int4" : "int8", evidence, strength);
-  } else if (name == "torch_dtype" || name == "dtype" || name == "quantization" ||
-             name == "quantize" || name == "weight_type") {
+      Offer(Choice::kWeightType, name == "load_in_4bit" ? "int4" : "int8", evidence,
+            Strength::kQuantized);
+  } else if (name == "quantization" || name == "quantize") {
+    Offer(Choice::kWeightType, NumberType(value.text), evidence, Strength::kQuantized);
+  } else if (name == "torch_dtype" || name == "dtype" || name == "weight_type") {
     Offer(Choice::kWeightType, NumberType(value.text), evidence, strength);
   } else if (name == "precision" || name == "mixed_precision") {
     std::string text = value.kind == Literal::Kind::kNumber

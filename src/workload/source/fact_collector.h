@@ -26,8 +26,14 @@ struct Literal {
 Literal LiteralOf(std::string_view word);
 
 // How strong a place is: a value that is passed to what uses it over a default, an argument of the
-// command over both.
-enum class Strength : std::uint8_t { kAssigned = 1, kDefault = 2, kPassed = 3, kCommand = 4 };
+// command over both; that weights are quantized over the type in which they are computed with.
+enum class Strength : std::uint8_t {
+  kAssigned = 1,
+  kDefault = 2,
+  kPassed = 3,
+  kCommand = 4,
+  kQuantized = 5,
+};
 
 class FactCollector {
  public:

@@ -246,6 +246,31 @@ std::optional<double> ModelParameters(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view ModelWeightType(std::string_view name) {
+  constexpr auto kMarks =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"nvfp4", "int4"},
+                                                                    {"mxfp4", "int4"},
+                                                                    {"awq", "int4"},
+                                                                    {"gptq", "int4"},
+                                                                    {"int4", "int4"},
+                                                                    {"4bit", "int4"},
+                                                                    {"w4a16", "int4"},
+                                                                    {"q4", "int4"},
+                                                                    {"fp8", "float8"},
+                                                                    {"int8", "int8"},
+                                                                    {"8bit", "int8"},
+                                                                    {"w8a8", "int8"},
+                                                                    {"q8", "int8"}});
+  std::string last = Normalise(name.substr(0, 400));
+  std::ranges::replace(last, '.', '-');
+  for (const std::string_view word : base::Split(last, '-')) {
+    for (const auto& [mark, type] : kMarks) {
+      if (word == mark) return type;
+    }
+  }
+  return {};
+}
+
 bool LooksLikeModel(std::string_view name) {
   if (name.empty() || name.size() > 400 || name.contains(' ') || name.contains("://")) return false;
   if (ModelParameters(name)) return true;

@@ -11,6 +11,10 @@ namespace expanse::workload::source {
 // Parameters of "org/Name-7B", "/models/Llama-3.1-70B-Instruct", "bert-base-uncased", "resnet50".
 std::optional<double> ModelParameters(std::string_view name);
 
+// "int4" of "org/Name-7B-AWQ", "float8" of "…-FP8": how its weights are stored, where the name
+// tells.
+std::string_view ModelWeightType(std::string_view name);
+
 // Has the form of a model's name or path: "org/name", or a name in the catalogue.
 bool LooksLikeModel(std::string_view name);
 

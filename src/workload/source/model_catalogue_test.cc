@@ -38,6 +38,14 @@ TEST(ModelParameters, NotKnown) {
   }
 }
 
+TEST(ModelWeightType, WhereTheNameTells) {
+  EXPECT_EQ(ModelWeightType("org/Name-7B-Instruct-AWQ"), "int4");
+  EXPECT_EQ(ModelWeightType("org/Name-120B-NVFP4"), "int4");
+  EXPECT_EQ(ModelWeightType("org/Name-8B-FP8"), "float8");
+  EXPECT_EQ(ModelWeightType("name-7b.Q4_K_M.gguf"), "int4");
+  EXPECT_EQ(ModelWeightType("org/Name-7B"), "");
+}
+
 TEST(LooksLikeModel, NamesNotPathsOfPrograms) {
   EXPECT_TRUE(LooksLikeModel("org/anything"));
   EXPECT_TRUE(LooksLikeModel("/models/x-7b"));
