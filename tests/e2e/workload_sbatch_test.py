@@ -29,12 +29,15 @@ ELSEWHERE = re.compile(
     rb"(?:\"[^\"\n]*\"|'[^'\n]*'|[^ \t\r\n#\"'])+")
 
 
+WAIT = re.compile(rb"(?<!\S)(?:--wait|-W)(?!\S)")
+
+
 def for_this_lab(script):
     """The script with nothing in its directives that only its own cluster has."""
     lines = []
     for line in script.split(b"\n"):
         if re.match(rb"#(SBATCH|SLURM)", line):
-            line = ELSEWHERE.sub(b"", line)
+            line = WAIT.sub(b"", ELSEWHERE.sub(b"", line))
         lines.append(line)
     return b"\n".join(lines)
 
@@ -70,6 +73,7 @@ class Job:
         self.gpus = int(tres.get("gres/gpu", 0))
         per_gpu = re.search(r" CpusPerTres=gres:gpu:(\d+)", line)
         self.cpus_per_gpu = int(per_gpu.group(1)) if per_gpu else 0
+        self.cpus_per_node = int(fields["MinCPUsNode"])
         self.tasks_per_node = int(fields["NtasksPerN:B:S:C"].split(":")[0])
 
 
@@ -131,7 +135,7 @@ class SbatchReading(unittest.TestCase):
             compare("nodes", asked["nodes"], job.nodes)
         compare("tasks", asked["tasks"], job.tasks)
         # CPUs per GPU, per node of a range and --mincpus count when the job starts, not while it waits.
-        later = max(job.cpus, job.cpus_per_gpu * job.gpus)
+        later = max(job.cpus, job.cpus_per_gpu * job.gpus, job.cpus_per_node * job.nodes)
         if asked["cpu_cores"] not in (job.cpus, later) and asked["cpu_cores"] != self.at_start(script):
             found["cpus"] = (asked["cpu_cores"], job.cpus)
         if "memory_bytes" not in asked:

@@ -1,6 +1,7 @@
 #include "workload/sbatch/amounts.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -216,7 +217,10 @@ Parsed<bool> AmountReader::ReadGres(const Use& use) {
 Parsed<bool> AmountReader::AddGpus(const Use& use, const Piece& list, bool gpus,
                                    const GpuOption& option) {
   auto& amount = amounts_.asked.*option.amount;
+  if (gpus && list.text.empty()) return true;  // "--gpus=" asks for none
   const auto items = ParseGres(list.text, gpus);
+  // Only slurmctld looks at these lists, so sbatch takes any that another one replaces.
+  if (!items && !use.effective) return true;
   if (!items) {
     Setting setting = SettingAt(list, Quantity::kGpu, option.per);
     if ((setting.unresolved = WhyUnresolved(list.text)).empty()) return Invalid(use.given);
@@ -224,7 +228,7 @@ Parsed<bool> AmountReader::AddGpus(const Use& use, const Piece& list, bool gpus,
     Add(use, std::move(setting));
     return true;
   }
-  std::uint64_t sum = 0;
+  std::map<std::string_view, std::uint64_t> counts;  // of each type the greatest
   bool any = false;
   bool known = true;
   for (const GresItem& item : *items) {
@@ -240,7 +244,8 @@ Parsed<bool> AmountReader::AddGpus(const Use& use, const Piece& list, bool gpus,
       known = false;
     } else {
       setting.value = static_cast<double>(item.count.value_or(1));
-      sum += item.count.value_or(1);
+      std::uint64_t& count = counts[item.type];
+      count = std::max(count, item.count.value_or(1));
     }
     if (use.effective) AddType(setting.gpu_type);
     Add(use, std::move(setting));
@@ -249,6 +254,8 @@ Parsed<bool> AmountReader::AddGpus(const Use& use, const Piece& list, bool gpus,
   if (use.effective && any) {
     const bool was_known = !amount.unknown();
     amount.given = true;
+    std::uint64_t sum = 0;
+    for (const auto& [type, count] : counts) sum += count;
     if (known && was_known)
       amount.value = std::max(sum, amount.value.value_or(0));
     else

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -57,7 +59,19 @@ class Reader {
 
   Parsed<bool> CheckExclusions() {
     const Given* memory = nullptr;
-    const Given* cpus = nullptr;
+    std::set<OptionId> seen;
+    struct Pair {
+      OptionId a, b;
+      std::string_view message;
+    };
+    static constexpr std::array kPairs = {
+        Pair{OptionId::kCpusPerTask, OptionId::kCpusPerGpu,
+             "--cpus-per-task and --cpus-per-gpu exclude each other"},
+        Pair{OptionId::kNtasksPerNode, OptionId::kNtasksPerGpu,
+             "--ntasks-per-node and --ntasks-per-gpu exclude each other"},
+        Pair{OptionId::kGpusPerTask, OptionId::kNtasksPerGpu,
+             "--gpus-per-task and --ntasks-per-gpu exclude each other"},
+    };
     const auto check = [&](const Given& given) -> Parsed<bool> {
       const OptionId id = given.option->id;
       if (CountsMemory(id)) {
@@ -66,12 +80,10 @@ class Reader {
                         "--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
         memory = &given;
       }
-      if (id == OptionId::kCpusPerTask || id == OptionId::kCpusPerGpu) {
-        if (cpus != nullptr && cpus->option->id != id)
-          return Refuse(given, "exclusive_options",
-                        "--cpus-per-task and --cpus-per-gpu exclude each other");
-        cpus = &given;
-      }
+      seen.insert(id);
+      for (const auto& [a, b, message] : kPairs)
+        if ((id == a && seen.contains(b)) || (id == b && seen.contains(a)))
+          return Refuse(given, "exclusive_options", std::string(message));
       return true;
     };
     for (const Given* given : carried_)

@@ -149,22 +149,23 @@ class Reader {
 
 std::vector<Given> ReadForeign(const std::vector<ForeignLine>& lines, const LineIndex& index,
                                std::vector<Note>& notes) {
+  // Where there are #BSUB lines sbatch does not look at #PBS lines.
+  const bool lsf = std::ranges::any_of(lines, [](const ForeignLine& line) {
+    return line.scheduler == "BSUB" && !line.words.empty();
+  });
   Reader reader;
-  for (const std::string_view scheduler : {"PBS", "BSUB"}) {
-    bool noted = false;
-    for (const ForeignLine& line : lines) {
-      if (line.scheduler != scheduler || line.words.empty()) continue;
-      if (scheduler == "PBS")
-        reader.Pbs(line);
-      else
-        reader.Lsf(line);
-      if (std::exchange(noted, true)) continue;
-      notes.push_back({index.PlaceOf(line.words.front().begin_offset(), 0).line,
-                       "foreign_directive",
-                       "sbatch obeys #" + std::string(scheduler) +
-                           " lines as far as it knows their options, even over #SBATCH lines; "
-                           "--ignore-pbs ends that"});
-    }
+  bool noted = false;
+  for (const ForeignLine& line : lines) {
+    if (line.words.empty() || (line.scheduler == "BSUB") != lsf) continue;
+    if (lsf)
+      reader.Lsf(line);
+    else
+      reader.Pbs(line);
+    if (std::exchange(noted, true)) continue;
+    notes.push_back({index.PlaceOf(line.words.front().begin_offset(), 0).line, "foreign_directive",
+                     "sbatch obeys #" + std::string(line.scheduler) +
+                         " lines as far as it knows their options, even over #SBATCH lines; "
+                         "--ignore-pbs ends that"});
   }
   return reader.Take();
 }

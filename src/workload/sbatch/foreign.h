@@ -9,9 +9,8 @@
 
 namespace expanse::workload::sbatch {
 
-// The options of sbatch that they stand for, in the order in which they come to count (PBS before
-// BSUB). Adds a note for each scheduler that they are obeyed; what sbatch leaves out of them has no
-// option here.
+// The options of sbatch that they stand for; #PBS lines only where there are no #BSUB lines. Adds a
+// note that they are obeyed. What sbatch leaves out of them has no option here.
 std::vector<Given> ReadForeign(const std::vector<ForeignLine>& lines, const LineIndex& index,
                                std::vector<Note>& notes);
 

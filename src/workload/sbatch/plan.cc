@@ -19,6 +19,7 @@ using sbatch::Asked;
 using sbatch::MakeTotals;
 using sbatch::Totals;
 
+constexpr std::uint64_t kOneCpu = 1;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 // What a part shall ask for. Absent: not asked for before, and not wanted.
@@ -230,6 +231,7 @@ base::Result<std::vector<Target>> MakeTargets(const sbatch::Script& script,
       return Fail(Code::kInvalidArgument, "patch.part", "the script has no such part");
     EXPANSE_ASSIGN_OR_RETURN(const std::uint64_t amount, WholeAmount(each));
     Target& target = targets[each.part];
+    const Request& now = script.submission.parts[each.part].request;
     // What is there already stays as it is, also where a double does not hold all of its digits.
     const auto set = [&](auto& is) {
       if (!is || static_cast<double>(*is) != each.amount)
@@ -238,7 +240,7 @@ base::Result<std::vector<Target>> MakeTargets(const sbatch::Script& script,
     switch (each.quantity) {
       case Quantity::kCpu:
         set(target.cpus);
-        if (target.cpus == 0U) target.cpus = 1;
+        if (each.amount > 0 || now.cpu_cores != 0) target.cpus = std::max(*target.cpus, kOneCpu);
         break;
       case Quantity::kMemory:
         set(target.memory);

@@ -101,6 +101,15 @@ TEST(Sbatch, AddsUpAsSlurmDoes) {
   EXPECT_EQ(Totals("--ntasks-per-gpu=2 --gpus-per-node=1 -N2"), "2/4/4/2/-");
   EXPECT_EQ(Totals("--ntasks-per-gpu=1 -n 3"), "1/3/3/3/-");
   EXPECT_EQ(Totals("--gpus-per-socket=1 --sockets-per-node=1 -N2"), "2/2/2/2/-");
+  EXPECT_EQ(Totals("-N 3 --ntasks-per-gpu=2"), "3/6/6/3/-");
+  EXPECT_EQ(Totals("-n 4 --ntasks-per-gpu=8"), "1/4/4/0/-");
+  EXPECT_EQ(Totals("-n 4 --ntasks-per-gpu=2 --gpus=1"), "1/2/4/1/-");
+  EXPECT_EQ(Totals("-n 4 -N 2 --ntasks-per-gpu=2 --gpus-per-node=2"), "2/8/8/4/-");
+  EXPECT_EQ(Totals("--gpus-per-node=2,1"), "1/1/1/2/-");
+  EXPECT_EQ(Totals("--gres=gpu:1,gpu:1,gpu:a:3"), "1/1/1/4/-");
+  EXPECT_EQ(Totals("--gpus-per-task=0 --gpus-per-node=2"), "1/1/1/2/-");
+  EXPECT_EQ(Totals("--gpus= --gpus-per-node="), "1/1/1/-/-");
+  EXPECT_EQ(Totals("--gres=gpu::1 --gres=gpu:0"), "1/1/1/0/-");
   EXPECT_EQ(Totals("--cpus-per-gpu=3 --gres=gpu:1 -N 2"), "2/2/6/2/-");
   EXPECT_EQ(Totals("--mem-per-gpu=100 --gpus=2"), "1/1/1/2/200");
   EXPECT_EQ(Totals("--mem-per-cpu=100 -c 3 -n 2"), "1/2/6/-/600");
@@ -126,6 +135,7 @@ TEST(Sbatch, RefusesWhatSbatchRefuses) {
   EXPECT_EQ(reason(Script("#SBATCH --nt 3\n")), "ambiguous_option");
   EXPECT_EQ(reason(Script("#SBATCH --time\n")), "missing_value");
   EXPECT_EQ(reason(Script("#SBATCH --hold=1\n")), "unexpected_value");
+  EXPECT_EQ(reason(Script("#SBATCH --gpus-per-task=1 --ntasks-per-gpu=1\n")), "exclusive_options");
   EXPECT_EQ(reason(Script("#SBATCH --mem=1 --mem-per-cpu=1\n")), "exclusive_options");
 }
 
@@ -217,6 +227,7 @@ TEST(Sbatch, ObeysLinesOfOtherSchedulersAsSbatchDoes) {
   EXPECT_EQ(Foreign("#PBS -l select=2:ncpus=4:mpiprocs=2\n"), "2/4/8/0/0");
   EXPECT_EQ(Foreign("#PBS -l pmem=300 -z -j oe -m abe -V\n"), "1/1/1/0/0");
   EXPECT_EQ(Foreign("#BSUB -n 2,4 -W 20\n#PBS -l walltime=33\n"), "1/4/4/0/20");
+  EXPECT_EQ(Foreign("#BSUB -n 2\n#PBS -l walltime=33,nodes=3\n"), "1/2/2/0/0");
   EXPECT_EQ(Foreign("#BSUB -M 3000000\n"), "1/1/1/2930/0");
   const Submission script = MustParse(Script("#PBS -N nm -l nodes=1:ppn=2:gpus=1\n"));
   EXPECT_EQ(script.name, "nm");

@@ -52,23 +52,32 @@ Count Nodes(const Asked& asked) {
 
 // Before tasks are known: what the options that need no tasks say.
 Count GpusWithoutTasks(const Asked& asked, Count nodes) {
-  if (asked.gpus.given) return Value(asked.gpus);
-  if (asked.gpus_per_node.given) return Times(Value(asked.gpus_per_node), nodes);
+  if (asked.gpus.given && asked.gpus.value != 0U) return Value(asked.gpus);
+  if (asked.gpus_per_node.given && asked.gpus_per_node.value != 0U)
+    return Times(Value(asked.gpus_per_node), nodes);
   if (asked.gpus_per_socket.given)
     return Times(Times(Value(asked.gpus_per_socket), Value(asked.sockets)), nodes);
   return std::nullopt;
 }
 
+// None is what an option with 0 asks for too.
+template <typename... T>
+bool AnyOf(const T&... amounts) {
+  return ((amounts.given && amounts.value != 0U) || ...);
+}
+
 bool AnyGpus(const Asked& asked) {
-  return asked.gpus.given || asked.gpus_per_node.given || asked.gpus_per_socket.given;
+  return AnyOf(asked.gpus, asked.gpus_per_node, asked.gpus_per_socket);
 }
 
 Count Tasks(const Asked& asked, Count nodes) {
-  if (asked.tasks.given) return Value(asked.tasks);
-  if (asked.tasks_per_node.given) return Times(nodes, Value(asked.tasks_per_node));
+  // These count even where the number of tasks is written.
   if (asked.tasks_per_gpu.given && AnyGpus(asked))
     return Times(GpusWithoutTasks(asked, nodes), Value(asked.tasks_per_gpu));
-  if (asked.gpus.given && asked.gpus_per_task.given && asked.gpus_per_task.value != 0)
+  if (asked.tasks.given) return Value(asked.tasks);
+  if (asked.tasks_per_node.given) return Times(nodes, Value(asked.tasks_per_node));
+  if (asked.tasks_per_gpu.given) return Times(nodes, Value(asked.tasks_per_gpu));
+  if (AnyOf(asked.gpus) && AnyOf(asked.gpus_per_task))
     return DivideUp(Value(asked.gpus), Value(asked.gpus_per_task));
   Count tasks = nodes;
   const bool fixed = asked.nodes_min.given && asked.nodes_min.value == asked.nodes_max.value;
@@ -79,18 +88,27 @@ Count Tasks(const Asked& asked, Count nodes) {
 }
 
 Count Gpus(const Asked& asked, Count nodes, Count tasks) {
-  if (asked.gpus.given) return Value(asked.gpus);
-  if (asked.gpus_per_task.given) return Times(Value(asked.gpus_per_task), tasks);
+  if (AnyOf(asked.gpus)) return Value(asked.gpus);
+  if (AnyOf(asked.gpus_per_task)) return Times(Value(asked.gpus_per_task), tasks);
   if (AnyGpus(asked)) return GpusWithoutTasks(asked, nodes);
-  if (asked.tasks_per_gpu.given) return DivideUp(tasks, Value(asked.tasks_per_gpu));
-  return std::nullopt;
+  if (asked.tasks_per_gpu.given) {
+    const Count per_gpu = Value(asked.tasks_per_gpu);
+    return tasks && per_gpu && *per_gpu > 0 ? Count(*tasks / *per_gpu) : std::nullopt;
+  }
+  const bool none = asked.gpus.given || asked.gpus_per_task.given || asked.gpus_per_node.given ||
+                    asked.gpus_per_socket.given;
+  return none ? Count(0) : std::nullopt;
 }
 
 Count Cpus(const Asked& asked, Count nodes, Count tasks, Count gpus) {
-  Count cpus = asked.overcommit ? nodes : Times(tasks, OrOne(asked.cpus_per_task));
+  const Count each = OrOne(asked.cpus_per_task);
+  Count cpus = asked.overcommit ? nodes : Times(tasks, each);
+  // Tasks that were written and do not fit the GPUs still have their CPUs.
+  if (asked.tasks.given && asked.tasks_per_gpu.given && !asked.overcommit)
+    cpus = Most(cpus, Times(Value(asked.tasks), each));
   if (asked.cpus_per_gpu.given) {
     // Without any GPU the option has no effect.
-    const bool any = AnyGpus(asked) || asked.gpus_per_task.given || asked.tasks_per_gpu.given;
+    const bool any = AnyGpus(asked) || AnyOf(asked.gpus_per_task) || asked.tasks_per_gpu.given;
     if (any) cpus = Most(cpus, Times(Value(asked.cpus_per_gpu), gpus));
   }
   if (asked.cpus_per_node.given) cpus = Most(cpus, Times(Value(asked.cpus_per_node), nodes));
