@@ -15,6 +15,8 @@
 namespace expanse::intelligence::history {
 namespace {
 
+// Of all files together: what a capture holds. What is beyond counts for the key alone.
+constexpr std::size_t kMaxShingledBytes = 1U << 20;
 constexpr std::size_t kHashDigits = 32;  // 128 bits: none will ever be equal by chance
 
 std::string ShortHash(std::string_view data) {
@@ -98,6 +100,7 @@ Fingerprint MakeFingerprint(std::span<const SourceText> files, std::size_t entry
   Fingerprint print;
   print.entry = entry;
   ShingleSet shingles;
+  std::size_t unshingled = kMaxShingledBytes;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const SourceText& file = files[i];
     const std::string text = NormaliseSource(file.path, file.data);
@@ -108,7 +111,11 @@ Fingerprint MakeFingerprint(std::span<const SourceText> files, std::size_t entry
                    .normalised_hash = text.empty() ? std::string() : ShortHash(text)};
     made.is_source =
         i == entry || file.role == "script" || LanguageOf(file.path, text) != Language::kUnknown;
-    if (made.is_source) shingles.Add(text);
+    if (made.is_source) {
+      const std::string_view taken = std::string_view(text).substr(0, unshingled);
+      shingles.Add(taken);
+      unshingled -= taken.size();
+    }
     if (i == entry) print.shape_hash = ShortHash(MaskNumbers(text, &print.numbers));
     print.files.push_back(std::move(made));
   }

@@ -54,6 +54,15 @@ TEST(Fingerprint, WhatIsNoSourceDoesNotCount) {
   EXPECT_FALSE(unknown.bundle_key.empty());
 }
 
+TEST(Fingerprint, OfVeryMuchIsBounded) {
+  std::string much;
+  for (int i = 0; much.size() < (5U << 18); ++i) much += "a" + std::to_string(i) + " b\n";
+  const Fingerprint print = Of({Script(much)});
+  const Fingerprint more = Of({Script(much + "end\n")});
+  EXPECT_EQ(print.signature, more.signature);
+  EXPECT_NE(print.bundle_key, more.bundle_key);
+}
+
 TEST(Fingerprint, OfNothingIsEmpty) {
   EXPECT_EQ(Of({}).bundle_key, "");
   EXPECT_TRUE(Of({}).signature.empty());

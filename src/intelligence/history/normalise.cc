@@ -11,7 +11,7 @@ namespace expanse::intelligence::history {
 namespace {
 
 // A text that has not settled after so many passes was made to do that; it is left as it is.
-constexpr int kMaxPasses = 16;
+constexpr int kMaxPasses = 6;
 
 struct Ending {
   std::string_view ending;
