@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "intelligence/predict/same_request.h"
 #include "intelligence/predict/units.h"
 
 namespace expanse::intelligence::predict {
@@ -38,6 +39,7 @@ std::string SayBasis(const LimitModel& limit) {
     text = fmt::format("{} of {}: half needed up to {}, the largest {}", what,
                        SayRuns(limit.model.runs()), Say(resource, p50), Say(resource, limit.floor));
   }
+  if (limit.same_request) text += "; only runs that asked for the same are read, others differ";
   if (limit.explanation)
     text += fmt::format(
         "; the input size explains {:.0f} % of the spread, needs are taken at this "
@@ -92,8 +94,14 @@ std::string Explain(const LimitModel& limit, const ResourceAdvice& advice, doubl
 
 }  // namespace
 
-std::optional<LimitModel> ModelLimit(Resource resource, std::vector<Observation> needs,
-                                     std::optional<double> input_size) {
+std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> runs, Basis basis,
+                                     const Amounts& requested, std::optional<double> input_size) {
+  std::vector<Observation> needs =
+      resource == Resource::kMemory ? MemoryNeeds(runs) : WalltimeNeeds(runs);
+  Selected selected = SelectByRequest(needs, runs, requested, basis);
+  const auto& asked = resource == Resource::kMemory ? requested.memory_bytes : requested.walltime_s;
+  // Where nothing is asked for, runs that can hardly be compared are better than none.
+  if (asked || !selected.needs.empty()) needs = std::move(selected.needs);
   if (needs.empty()) return std::nullopt;
   std::optional<Explanation> explanation;
   if (input_size) explanation = ExplainByInputSize(needs, *input_size);
@@ -102,20 +110,24 @@ std::optional<LimitModel> ModelLimit(Resource resource, std::vector<Observation>
     floor = FloorAtSize(needs, *input_size);
     needs = AdjustedTo(*input_size, *explanation, needs);
   }
-  auto model = NeedModel::Create(needs, PriorOf(resource));
+  auto model = NeedModel::Create(needs, PriorOf(resource, basis));
   if (!model) return std::nullopt;
   if (!explanation) floor = model->floor();
-  if (model->killed_last()) floor = std::max(floor, model->killed_at());
   return LimitModel{.resource = resource,
                     .model = std::move(*model),
                     .needs = std::move(needs),
                     .explanation = explanation,
+                    .same_request = selected.same_request,
                     .floor = floor};
 }
 
 double AmountFor(const LimitModel& limit, double chance, bool round_to_units) {
-  const double amount =
-      std::min(std::max(limit.model.Quantile(chance), limit.floor), kLargestAmount);
+  double amount = std::max(limit.model.Quantile(chance), limit.floor);
+  amount = limit.model.WorthWhile(amount, kFailureCost);
+  double most = limit.floor;
+  if (limit.model.killed_last()) most = std::max(most, limit.model.killed_at());
+  if (most > 0) amount = std::min(amount, kMostTimes * most);
+  amount = std::min(amount, kLargestAmount);
   return round_to_units ? RoundUpToUnit(limit.resource, amount) : amount;
 }
 

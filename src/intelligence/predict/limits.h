@@ -25,14 +25,20 @@ struct LimitModel {
   NeedModel model;
   std::vector<Observation> needs;  // adjusted to the input size, if that explains them
   std::optional<Explanation> explanation;
+  bool same_request = false;  // only runs that asked for the same were read
   double floor = 0;
 };
 
-// Nothing where no run tells of the resource.
-std::optional<LimitModel> ModelLimit(Resource resource, std::vector<Observation> needs,
-                                     std::optional<double> input_size);
+// Nothing where no run tells of the resource. `requested`: what the next run asks for.
+std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> runs, Basis basis,
+                                     const Amounts& requested, std::optional<double> input_size);
 
-// The cheapest amount whose chance is at least `chance` and that is not below the floor.
+// The cheapest amount whose chance is at least `chance`, that is not below the floor, and beyond
+// which more would not pay: as a failed run costs what it was given again and more, a request goes
+// on while one per cent more of it buys more than 1/kFailureCost per cent of chance. At most
+// kMostTimes the floor (or the limit that the last run was killed at).
+inline constexpr double kFailureCost = 5;
+inline constexpr double kMostTimes = 4;
 double AmountFor(const LimitModel& limit, double chance, bool round_to_units);
 
 struct LimitAmounts {

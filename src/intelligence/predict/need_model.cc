@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace expanse::intelligence::predict {
 namespace {
@@ -13,22 +14,25 @@ constexpr double kHalfLives[] = {24, 6};  // runs
 constexpr double kHalfLifeGain = 0.9;
 constexpr double kDriftAtLeast = 0.01;  // mean error; less is noise
 constexpr double kNarrowest = 1e-4;
+// Runs that have little in common do not widen the tail without end.
+constexpr double kWidestOfNovelty = 0.5;
 
 struct Weighed {
   double x = 0;
   double weight = 0;
   bool censored = false;
+  double above = 0;  // weight of those above it
 };
 
 // Mean absolute error of predicting each need by the decayed mean of those before it.
-double ErrorWithHalfLife(std::span<const Observation> needs, double half_life) {
+double ErrorWithHalfLife(std::span<const Observation> needs, double half_life, double grain) {
   const double keep = half_life > 0 ? std::exp2(-1 / half_life) : 1.0;
   double sum = 0;
   double weight = 0;
   double error = 0;
   for (const Observation& need : needs) {
     if (need.censored) continue;
-    const double x = std::log(need.need);
+    const double x = std::log(need.need + grain);
     if (weight > 0) error += std::abs(x - sum / weight);
     sum = sum * keep + x;
     weight = weight * keep + 1;
@@ -36,32 +40,20 @@ double ErrorWithHalfLife(std::span<const Observation> needs, double half_life) {
   return error;
 }
 
-double ChooseHalfLife(std::span<const Observation> needs) {
+double ChooseHalfLife(std::span<const Observation> needs, double grain) {
   const auto exact = static_cast<std::size_t>(
       std::ranges::count_if(needs, [](const Observation& need) { return !need.censored; }));
   if (exact < kFewestForHalfLife) return 0;
   double best = 0;
-  double best_error = ErrorWithHalfLife(needs, 0) * kHalfLifeGain;
+  double best_error = ErrorWithHalfLife(needs, 0, grain) * kHalfLifeGain;
   if (best_error < kDriftAtLeast * static_cast<double>(exact)) return 0;
   for (const double half_life : kHalfLives) {
-    const double error = ErrorWithHalfLife(needs, half_life);
+    const double error = ErrorWithHalfLife(needs, half_life, grain);
     if (error >= best_error) continue;
     best = half_life;
     best_error = error;
   }
   return best;
-}
-
-std::vector<Weighed> Weigh(std::span<const Observation> needs, double half_life) {
-  std::vector<Weighed> weighed;
-  weighed.reserve(needs.size());
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    const auto age = static_cast<double>(needs.size() - 1 - i);
-    const double weight = half_life > 0 ? std::exp2(-age / half_life) : 1.0;
-    weighed.push_back({std::log(needs[i].need), weight, needs[i].censored});
-  }
-  std::ranges::stable_sort(weighed, {}, &Weighed::x);
-  return weighed;
 }
 
 // The median distance of a need to its k-th nearest neighbour, k about the root of their number:
@@ -84,6 +76,22 @@ double NeighbourDistance(const std::vector<double>& sorted) {
   const auto middle = distances.begin() + static_cast<std::ptrdiff_t>(n / 2);
   std::ranges::nth_element(distances, middle);
   return *middle;
+}
+
+// How often the run after a kill at a limit needed more than that limit too.
+double ShareOfRepetitions(std::span<const Observation> needs) {
+  constexpr double kPriorRepeated = 3;
+  constexpr double kPriorKills = 4;
+  double kills = kPriorKills;
+  double repeated = kPriorRepeated;
+  for (std::size_t i = 0; i + 1 < needs.size(); ++i) {
+    if (!needs[i].killed) continue;
+    const Observation& next = needs[i + 1];
+    if (next.censored && !next.killed) continue;  // ended otherwise before it could tell
+    kills += 1;
+    if (next.killed ? next.need >= needs[i].need : next.need > needs[i].need) repeated += 1;
+  }
+  return repeated / kills;
 }
 
 }  // namespace
@@ -110,95 +118,126 @@ Floor FloorOf(std::span<const Observation> needs) {
   return floor;
 }
 
-const Prior& PriorOf(Resource resource) {
-  static constexpr Prior kMemory;
-  static constexpr Prior kWalltime{
-      .width = 0.2, .width_runs = 2, .novelty = 0.5, .novelty_width = 0.8, .beyond_kill = 0.5};
-  return resource == Resource::kWalltime ? kWalltime : kMemory;
+const Prior& PriorOf(Resource resource, Basis basis) {
+  static constexpr Prior kMemory{.width = 0.05,
+                                 .width_runs = 2,
+                                 .novelty = 1,
+                                 .novelty_width = 0.2,
+                                 .beyond_kill = 0.3,
+                                 .grain = 64.0 * 1024 * 1024};
+  static constexpr Prior kWalltime{.width = 0.08,
+                                   .width_runs = 2,
+                                   .novelty = 1,
+                                   .novelty_width = 0.25,
+                                   .beyond_kill = 0.3,
+                                   .grain = 60};
+  static constexpr Prior kWalltimeOfName{.width = 0.1,
+                                         .width_runs = 2,
+                                         .novelty = 0.5,
+                                         .novelty_width = 0.8,
+                                         .beyond_kill = 0.4,
+                                         .grain = 60};
+  if (resource != Resource::kWalltime) return kMemory;
+  const bool same_source = basis == Basis::kExactBundle || basis == Basis::kSimilarBundle;
+  return same_source ? kWalltime : kWalltimeOfName;
 }
+
+double NeedModel::ToLog(double amount) const { return std::log(amount + prior_.grain); }
+
+double NeedModel::FromLog(double x) const { return std::exp(x) - prior_.grain; }
 
 std::optional<NeedModel> NeedModel::Create(std::span<const Observation> needs, const Prior& prior) {
   if (needs.empty()) return std::nullopt;
   NeedModel model;
   model.prior_ = prior;
   model.runs_ = needs.size();
-  model.half_life_ = ChooseHalfLife(needs);
+  model.half_life_ = ChooseHalfLife(needs, prior.grain);
   const Floor floor = FloorOf(needs);
   model.floor_ = floor.need;
   model.outliers_ = floor.outliers;
   if (needs.back().killed) {
     model.killed_last_ = true;
-    model.killed_at_ = std::log(needs.back().need);
+    model.killed_at_ = needs.back().need;
+    model.repeats_ = ShareOfRepetitions(needs);
   }
+  model.WeighNeeds(needs);
+  model.SumKernels();
+  return model;
+}
 
-  const std::vector<Weighed> weighed = Weigh(needs, model.half_life_);
+void NeedModel::WeighNeeds(std::span<const Observation> needs) {
+  std::vector<Weighed> weighed;
+  weighed.reserve(needs.size());
   double total = 0;
   double squares = 0;
-  for (const Weighed& one : weighed) {
-    total += one.weight;
-    squares += one.weight * one.weight;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const auto age = static_cast<double>(needs.size() - 1 - i);
+    const double weight = half_life_ > 0 ? std::exp2(-age / half_life_) : 1.0;
+    weighed.push_back({ToLog(needs[i].need), weight, needs[i].censored});
+    total += weight;
+    squares += weight * weight;
   }
-  const double effective = total * total / squares;
+  std::ranges::stable_sort(weighed, {}, &Weighed::x);
 
   // Kaplan-Meier: the mass of a censored need is shared by what lies above it.
-  double exact_above = 0;
-  for (const Weighed& one : weighed) exact_above += one.censored ? 0 : one.weight;
+  double above = 0;
+  for (Weighed& one : std::views::reverse(weighed)) {
+    one.above = above;
+    above += one.weight;
+  }
   double factor = 1;
-  double carried = 0;
   std::vector<double> exact;
   for (const Weighed& one : weighed) {
     const double mass = one.weight * factor / total;
     if (!one.censored) {
-      model.kernels_.push_back({.x = one.x, .mass = mass});
+      kernels_.push_back({.x = one.x, .mass = mass});
       exact.push_back(one.x);
-      exact_above -= one.weight;
-    } else if (exact_above > 1e-12 * total) {
-      // Of equal needs the exact one came first in time or not; both orders are consistent.
-      factor *= 1 + one.weight / exact_above;
+    } else if (one.above > 0) {
+      factor *= 1 + one.weight / one.above;
     } else {
-      carried += mass;
-      model.beyond_from_ = std::max(carried == mass ? one.x : model.beyond_from_, one.x);
+      beyond_mass_ = mass;
+      beyond_from_ = one.x;
     }
   }
-  model.beyond_mass_ = carried;
-
   const double distance = NeighbourDistance(exact);
   const auto n = static_cast<double>(exact.size());
-  model.width_ =
-      std::sqrt((prior.width_runs * prior.width * prior.width + n * distance * distance) /
-                (prior.width_runs + n));
-  model.width_ = std::max(model.width_, kNarrowest);
+  const double width = prior_.width_runs * prior_.width * prior_.width + n * distance * distance;
+  width_ = std::clamp(std::sqrt(width / (prior_.width_runs + n)), kNarrowest,
+                      kWidestOfNovelty * prior_.novelty_width);
+  novelty_centre_ = weighed.back().x;
+  PlaceNovelty(total * total / squares);
+}
 
+void NeedModel::PlaceNovelty(double effective_runs) {
   double reached = 0;
-  model.novelty_centre_ = weighed.back().x;
-  for (const Kernel& kernel : model.kernels_) {
+  for (const Kernel& kernel : kernels_) {
     reached += kernel.mass;
     if (reached < 0.5) continue;
-    model.novelty_centre_ = kernel.x;
+    novelty_centre_ = kernel.x;
     break;
   }
-  model.novelty_mass_ = prior.novelty / (effective + prior.novelty);
-  const double rest = 1 - model.novelty_mass_;
-  model.beyond_mass_ *= rest;
+  novelty_mass_ = prior_.novelty / (effective_runs + prior_.novelty);
+  for (Kernel& kernel : kernels_) kernel.mass *= 1 - novelty_mass_;
+  beyond_mass_ *= 1 - novelty_mass_;
+}
+
+void NeedModel::SumKernels() {
   double below = 0;
-  for (std::size_t i = 0; i < model.kernels_.size(); ++i) {
-    Kernel& kernel = model.kernels_[i];
-    kernel.mass *= rest;
-    below += kernel.mass;
-    kernel.below = below;
+  for (std::size_t i = 0; i < kernels_.size(); ++i) {
+    Kernel& kernel = kernels_[i];
+    kernel.below = below += kernel.mass;
     kernel.left = kernel.mass;
     if (i == 0) continue;
-    const Kernel& previous = model.kernels_[i - 1];
-    kernel.left += previous.left * std::exp(-(kernel.x - previous.x) / model.width_);
+    const Kernel& previous = kernels_[i - 1];
+    kernel.left += previous.left * std::exp(-(kernel.x - previous.x) / width_);
   }
-  for (std::size_t i = model.kernels_.size(); i-- > 0;) {
-    Kernel& kernel = model.kernels_[i];
+  for (std::size_t i = kernels_.size(); i-- > 0;) {
+    Kernel& kernel = kernels_[i];
     kernel.right = kernel.mass;
-    if (i + 1 == model.kernels_.size()) continue;
-    const Kernel& next = model.kernels_[i + 1];
-    kernel.right += next.right * std::exp(-(next.x - kernel.x) / model.width_);
+    if (i + 1 == kernels_.size()) continue;
+    const Kernel& next = kernels_[i + 1];
+    kernel.right += next.right * std::exp(-(next.x - kernel.x) / width_);
   }
-  return model;
 }
 
 double NeedModel::LogCdf(double x) const {
@@ -216,14 +255,32 @@ double NeedModel::LogCdf(double x) const {
   return std::clamp(cdf, 0.0, 1.0);
 }
 
-double NeedModel::Chance(double amount) const {
-  if (!(amount > 0)) return 0;
-  const double x = std::log(amount);
-  if (!killed_last_) return LogCdf(x);
-  if (x <= killed_at_) return 0;
-  const double below = LogCdf(killed_at_);
-  if (below >= 1) return 0;
-  return std::clamp((LogCdf(x) - below) / (1 - below), 0.0, 1.0);
+double NeedModel::LogChance(double x) const {
+  const double cdf = LogCdf(x);
+  if (!killed_last_) return cdf;
+  const double limit = ToLog(killed_at_);
+  const double below = LogCdf(limit);
+  double again = 0;  // of a repetition: conditional on more than the limit
+  if (x > limit && below < 1) again = std::clamp((cdf - below) / (1 - below), 0.0, 1.0);
+  return repeats_ * again + (1 - repeats_) * cdf;
+}
+
+double NeedModel::Chance(double amount) const { return amount > 0 ? LogChance(ToLog(amount)) : 0; }
+
+double NeedModel::WorthWhile(double amount, double cost_of_failure) const {
+  constexpr double kStep = 0.01;
+  constexpr int kSteps = 50;
+  const double from = ToLog(amount);
+  int best_step = 0;
+  double least = 0;
+  for (int step = 0; step <= kSteps; ++step) {
+    const double x = from + step * kStep;
+    const double loss = step * kStep + cost_of_failure * (1 - LogChance(x));
+    if (step > 0 && loss >= least) continue;
+    least = loss;
+    best_step = step;
+  }
+  return best_step == 0 ? amount : FromLog(from + best_step * kStep);
 }
 
 double NeedModel::Quantile(double q) const {
@@ -233,17 +290,14 @@ double NeedModel::Quantile(double q) const {
     low = std::min(low, kernels_.front().x);
     high = std::max(high, kernels_.back().x);
   }
-  if (killed_last_) low = high = std::max(high, killed_at_);
-  double step = 1;
-  while (Chance(std::exp(high)) < q && step < 512) high += step *= 2;
-  step = 1;
-  if (killed_last_) low = killed_at_;
-  while (!killed_last_ && Chance(std::exp(low)) > q && step < 512) low -= step *= 2;
+  for (double step = 1; LogChance(high) < q && step < 1024; step *= 2) high += step;
+  for (double step = 1; LogChance(low) > q && step < 1024; step *= 2) low -= step;
   for (int i = 0; i < 60 && high - low > 1e-7; ++i) {
     const double middle = 0.5 * (low + high);
-    (Chance(std::exp(middle)) < q ? low : high) = middle;
+    (LogChance(middle) < q ? low : high) = middle;
   }
-  return std::exp(high);
+  // Far below the grain: next to nothing.
+  return std::max(FromLog(high), 1.0);
 }
 
 }  // namespace expanse::intelligence::predict

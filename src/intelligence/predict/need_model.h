@@ -1,13 +1,13 @@
 // The distribution of the next run's need, from what earlier runs needed (exactly, or more than a
-// limit). In logarithms, so that units do not matter: a mixture of Laplace kernels around the needs
-// seen, whose width is the distance between neighbours (shrunk towards a prior width, so that few
-// runs have wide tails and many have narrow ones); recent runs weigh more where that predicted the
-// past better; the mass of a kill at a limit moves to the needs above it (Kaplan-Meier) or beyond
-// the limit; and a share of (a run unlike all before) that falls with the number of runs. Pure;
-// O(n log n) to make, O(log n) to ask.
+// limit). In logarithms (of the need and a grain, below which differences do not matter): a mixture
+// of Laplace kernels around the needs seen, whose width is the distance between neighbours (shrunk
+// towards a prior width, so that few runs have wide tails and many have narrow ones); recent runs
+// weigh more where that predicted the past better; the mass of a kill at a limit moves to the needs
+// above it (Kaplan-Meier) or beyond the limit; a run unlike all before has a share that falls with
+// the number of runs; and after a kill the next run may be the same one again. Pure; O(n log n) to
+// make, O(log n) to ask.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -25,8 +25,10 @@ struct Prior {
   double novelty = 0.5;        // runs that a run unlike all others counts for
   double novelty_width = 0.5;  // how far those are
   double beyond_kill = 0.4;    // mean distance of a need beyond the limit that it was killed at
+  double grain = 0;            // bytes or seconds
 };
-const Prior& PriorOf(Resource resource);  // of memory and walltime
+// Of memory and walltime. Of runs that share a name alone, run times differ far more.
+const Prior& PriorOf(Resource resource, Basis basis);
 
 // The largest need of a successful run. A need is set aside as an outlier when it is older than
 // kOutlierRuns runs that tell and all of those needed at most half of it.
@@ -42,18 +44,24 @@ class NeedModel {
   // `needs` oldest first; nothing where there are none.
   static std::optional<NeedModel> Create(std::span<const Observation> needs, const Prior& prior);
 
-  // The chance that the next need is at most `amount`. Where the newest run was killed at a limit,
-  // the next one is taken for its repetition: its need is above that limit.
+  // The chance that the next need is at most `amount`.
   double Chance(double amount) const;
   // The smallest amount whose chance is at least q, 0 < q < 1 (to a millionth).
   double Quantile(double q) const;
+
+  // `amount`, or the larger one where log(amount) + cost_of_failure · (1 - Chance) is least (within
+  // e^0.5 times `amount`).
+  double WorthWhile(double amount, double cost_of_failure) const;
 
   // FloorOf the needs.
   double floor() const { return floor_; }
   bool outliers() const { return outliers_; }
   bool recent_weigh_more() const { return half_life_ > 0; }
   bool killed_last() const { return killed_last_; }
-  double killed_at() const { return std::exp(killed_at_); }  // where killed_last()
+  double killed_at() const { return killed_at_; }  // where killed_last()
+  // Where the newest run was killed at a limit: the chance that the next one is the same again, so
+  // that its need is above that limit. Three in four until there are kills whose next run tells.
+  double repeats() const { return repeats_; }
   double width() const { return width_; }
   std::size_t runs() const { return runs_; }
 
@@ -66,7 +74,13 @@ class NeedModel {
     double right = 0;  // the same over this one and those above
   };
   NeedModel() = default;
-  double LogCdf(double x) const;
+  void WeighNeeds(std::span<const Observation> needs);
+  void PlaceNovelty(double effective_runs);
+  void SumKernels();
+  double ToLog(double amount) const;
+  double FromLog(double x) const;
+  double LogCdf(double x) const;  // of a run that is not a repetition
+  double LogChance(double x) const;
 
   std::vector<Kernel> kernels_;
   double width_ = 0;
@@ -78,6 +92,7 @@ class NeedModel {
   double half_life_ = 0;  // 0: all runs weigh the same
   bool killed_last_ = false;
   double killed_at_ = 0;
+  double repeats_ = 0;
   double floor_ = 0;
   bool outliers_ = false;
   std::size_t runs_ = 0;

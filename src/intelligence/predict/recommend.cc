@@ -134,8 +134,8 @@ Recommendation Recommend(std::span<const Run> all_runs, Basis basis, const Amoun
   const double target = std::clamp(options.target, 0.5, 0.9999);
 
   Recommendation result;
-  const auto memory = ModelLimit(Resource::kMemory, MemoryNeeds(runs), options.input_size);
-  const auto walltime = ModelLimit(Resource::kWalltime, WalltimeNeeds(runs), options.input_size);
+  const auto memory = ModelLimit(Resource::kMemory, runs, basis, requested, options.input_size);
+  const auto walltime = ModelLimit(Resource::kWalltime, runs, basis, requested, options.input_size);
   const LimitAmounts amounts = ChooseTogether(memory, walltime, target, options.round_to_units);
   result.memory =
       AdviseLimit(Resource::kMemory, memory, amounts.memory, requested.memory_bytes, target);
