@@ -85,6 +85,9 @@ TEST(ShellCommands, FunctionsAreReadWhereTheyAreCalled) {
            "train big 2\nfunction g { run g; }\nfunction h() { run h$#; }\ng\nh a b\n"),
       "a\nb\nrun --model big big 2\nrun g\nrun h2\n");
   EXPECT_EQ(Read("f() { f; run 1; }\nf\n").substr(0, 12), "run 1\nrun 1\n") << "without end";
+  EXPECT_EQ(Read("f() { local m=$1; shift; run $m \"$@\" $# ${00}; }\nf a b c\n"),
+            "run a b c 2 ${00}?\n");
+  EXPECT_EQ(Read("f() { while [ $1 ]; do shift; done; run $1; }\nf a b\n"), "run $1?\n");
   EXPECT_EQ(Read("time ( run a; run b )\n"), "run a\nrun b\n");
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -57,13 +58,14 @@ const ShellValue* ShellReader::Lookup(std::string_view name) {
     if (arguments_ == nullptr || name == "0") return nullptr;
     found_value_.words.clear();
     if (name == "#") {
-      found_value_.words.push_back({.text = std::to_string(arguments_->size())});
+      found_value_.words.push_back({.text = std::to_string(arguments_->size() - shifted_)});
     } else if (!positional) {
-      found_value_.words = *arguments_;
+      found_value_.words.assign(arguments_->begin() + static_cast<std::ptrdiff_t>(shifted_),
+                                arguments_->end());
     } else {
       const auto index = base::ParseInt<std::size_t>(name);
-      if (!index || *index > arguments_->size()) return nullptr;
-      found_value_.words.push_back((*arguments_)[*index - 1]);
+      if (!index || *index == 0 || *index > arguments_->size() - shifted_) return nullptr;
+      found_value_.words.push_back((*arguments_)[shifted_ + *index - 1]);
     }
     return &found_value_;
   }
@@ -82,11 +84,15 @@ void ShellReader::ReadRange(const Range& range) {
   auto simple = std::exchange(simple_, {});
   auto documents = std::exchange(documents_, {});
   const auto pending = std::exchange(pending_documents_, 0);
-  const auto state = std::tuple(at_command_, conditional_, last_was_test_, skipping_, arguments_);
+  const auto state =
+      std::tuple(at_command_, conditional_, last_was_test_, skipping_, arguments_, shifted_);
   at_command_ = true;
   conditional_ = last_was_test_ = false;
   skipping_ = 0;
-  if (range.arguments != nullptr) arguments_ = range.arguments;
+  if (range.arguments != nullptr) {
+    arguments_ = range.arguments;
+    shifted_ = 0;
+  }
 
   ShellLexer lexer(
       text_, range.begin, range.end, [this](std::string_view name) { return Lookup(name); },
@@ -111,7 +117,7 @@ void ShellReader::ReadRange(const Range& range) {
   simple_ = std::move(simple);
   documents_ = std::move(documents);
   pending_documents_ = pending;
-  std::tie(at_command_, conditional_, last_was_test_, skipping_, arguments_) = state;
+  std::tie(at_command_, conditional_, last_was_test_, skipping_, arguments_, shifted_) = state;
 }
 
 bool ShellReader::InPattern() const { return !blocks_.empty() && blocks_.back().in_pattern; }
@@ -407,9 +413,30 @@ void ShellReader::Assign(const ShellToken& token, bool conditional) {
   }
 }
 
+// Within a branch or a loop nobody knows how often it is done.
+void ShellReader::Shift(const Simple& simple) {
+  if (arguments_ == nullptr) return;
+  const auto count = simple.words.size() < 2 ? std::optional<std::size_t>(1)
+                                             : base::ParseInt<std::size_t>(simple.words[1].text);
+  const bool certain = !simple.conditional && std::ranges::all_of(blocks_, [](const Block& block) {
+    return block.kind == Kind::kBrace;
+  });
+  if (simple.words[0].text == "shift" && certain && count &&
+      *count <= arguments_->size() - shifted_) {
+    shifted_ += *count;
+  } else {
+    arguments_ = nullptr;
+  }
+}
+
 // export, unset, read …: true when the command was one that only changes variables.
 bool ShellReader::Builtin(const Simple& simple) {
   const std::string_view name = simple.words[0].text;
+  if (name == "shift" ||
+      (name == "set" && simple.words.size() > 1 && simple.words[1].text == "--")) {
+    Shift(simple);
+    return true;
+  }
   const bool exports = name == "export" || name == "declare" || name == "typeset" ||
                        name == "local" || name == "readonly" || name == "setenv";
   if (!exports) {

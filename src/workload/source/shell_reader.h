@@ -73,6 +73,7 @@ class ShellReader {
   void SetEnvironment(std::string_view name, std::string_view value);
   void Emit(Simple simple);
   bool Builtin(const Simple& simple);
+  void Shift(const Simple& simple);
   void ReadEmbedded(const Command& outer, std::string_view script,
                     const std::vector<Word>& arguments);
   const ShellValue* Lookup(std::string_view name);
@@ -94,8 +95,9 @@ class ShellReader {
   bool at_command_ = true;    // the next word may be a keyword or a command's name
   bool conditional_ = false;  // the next command runs only if another went well or badly
   bool last_was_test_ = false;
-  int skipping_ = 0;  // within function definitions
-  const std::vector<Word>* arguments_ = nullptr;
+  int skipping_ = 0;                              // within function definitions
+  const std::vector<Word>* arguments_ = nullptr;  // null: not known
+  std::size_t shifted_ = 0;
   ShellValue found_value_;              // what Lookup returned last, where no variable holds it
   std::vector<std::size_t> documents_;  // commands of this line that wait for a here-document
   std::size_t pending_documents_ = 0;   // of the command under way
