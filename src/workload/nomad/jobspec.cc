@@ -23,9 +23,11 @@ class Reader {
     const Block* const job = FindJob();
     if (job == nullptr) return refusal_;
     const Section section = JobSection(*job);
-    // Nomad knows a job by its id, which is the label where nothing else is said.
+    // Nomad knows a job by its id, which is the label where nothing else is said. Of an id that is
+    // still to be filled in, the label says more.
     job_name_ = GetName(context_, section, "id");
-    if (job_name_.empty()) job_name_ = section.label.substr(0, 1024);
+    const std::string label = section.label.substr(0, 1024);
+    if (job_name_.empty() || (IsRuntimeText(job_name_) && !label.empty())) job_name_ = label;
     kind_ = GetName(context_, section, "type");
     if (kind_.empty()) kind_ = "service";
     name_space_ = GetName(context_, section, "namespace");

@@ -385,6 +385,16 @@ job "a" {
             (std::vector<std::string>{"https://example.org/app.jar", "local/app.conf"}));
 }
 
+TEST(Nomad, TheIdNamesTheJob) {
+  const auto named = [](const std::string& attributes) {
+    return MustParse("job \"label\" {\n" + attributes + "\n task \"t\" {}\n}\n").name;
+  };
+  EXPECT_EQ(named(""), "label");
+  EXPECT_EQ(named("name = \"shown\""), "label");
+  EXPECT_EQ(named("id = \"known\""), "known");
+  EXPECT_EQ(named("id = \"${UUID}\""), "label");
+}
+
 TEST(Nomad, NotesHowTheJobIsStarted) {
   const Submission periodic = MustParse(
       "job \"a\" {\n type = \"sysbatch\"\n periodic {\n cron = \"@daily\"\n}\n task \"t\" {}\n}");
