@@ -227,7 +227,6 @@ TEST_P(AnalyseServiceTest, WorksOffTheQueueAndItsAnswersServeLaterQuestions) {
 
 TEST_P(AnalyseServiceTest, AQueuedRunRemembersWhatItsAskerMightSee) {
   (void)WaitForEnd(Queue("a"));
-  v1::GetRunRequest get;
   const auto blind = UserCall("user-1", "org-1", {"intelligence.use"});
   (void)WaitForEnd(Queue("b", blind));
   const auto tasks = analyser_.tasks();
@@ -309,7 +308,6 @@ TEST_P(RestartTest, WhatWaitedIsDoneAndWhatWasWorkedOnIsFailed) {
   const std::string waited = Queue("waited");
   const std::string worked_on = Queue("worked on");
   // As a server leaves it that died: the second run was taken, nobody ended it.
-  v1::AnalyseRequest request = RequestFor("x");
   store::RunRow interrupted = *runs_->Get({"org-1", std::nullopt}, worked_on);
   interrupted.run_id = "0193a8b2-0000-7000-8000-000000000001";
   interrupted.status = store::RunStatus::kRunning;
