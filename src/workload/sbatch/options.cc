@@ -25,7 +25,7 @@ constexpr auto kOptions = std::to_array<Option>({
     {.name = "constraint", .letter = 'C', .argument = kRequired},
     {.name = "container", .argument = kRequired},
     {.name = "container-id", .argument = kRequired},
-    {.name = "context", .argument = kOptional},
+    {.name = "context", .argument = kRequired},
     {.name = "contiguous"},
     {.name = "core-spec", .letter = 'S', .argument = kRequired},
     {.name = "cores-per-socket",

@@ -60,7 +60,9 @@ class PartPlan {
     return found;
   }
 
+  // Nothing where rounding up comes to what is written.
   void Replace(const Setting& setting, std::string value) {
+    if (value == setting.written) return;
     edits_.push_back({setting.place.begin, setting.place.end, std::move(value)});
   }
 
@@ -309,8 +311,9 @@ bool Reaches(const Request& before, const Asked& asked, const Target& target) {
 // Reads the edited text: the plan must not depend on what this code thinks the text will say.
 Status Check(std::string_view text, const std::vector<Edit>& edits, const sbatch::Script& before,
              const std::vector<Target>& targets) {
-  EXPANSE_ASSIGN_OR_RETURN(const std::string edited, ApplyEdits(text, edits));
-  const auto after = sbatch::ReadScript(edited);
+  const auto edited = ApplyEdits(text, edits);
+  if (!edited) return NoPlace("components of the script share the value that would be changed");
+  const auto after = sbatch::ReadScript(*edited);
   if (!after)
     return Fail(Code::kFailedPrecondition, "patch.not_reached",
                 "the edited script would not be read: " + after.error().message);
@@ -336,6 +339,12 @@ base::Result<std::vector<Edit>> PlanSbatchEdits(std::string_view text, const Sub
     if (i > 0) Inherit(parts[i], asked[i - 1], asked[i]);
     EXPANSE_RETURN_IF_ERROR(PlanPart(parts[i], targets[i], asked[i], edits));
   }
+  // Lines of other schedulers count for every component: one edit is enough for all.
+  std::vector<Edit> once;
+  for (Edit& edit : edits)
+    if (edit.begin == edit.end || std::ranges::find(once, edit) == once.end())
+      once.push_back(std::move(edit));
+  edits = std::move(once);
   if (!edits.empty()) EXPANSE_RETURN_IF_ERROR(Check(text, edits, *script, targets));
   return edits;
 }

@@ -85,6 +85,15 @@ TEST(SbatchPlan, InsertsInTheStyleOfTheScript) {
   EXPECT_EQ(EditedLine("-N 2", {Gpus(3)}), "-N 2\n#SBATCH --gpus=3");
 }
 
+TEST(SbatchPlan, KeepsOtherGenericResources) {
+  EXPECT_EQ(EditedLine("--gres=nvme:1", {Gpus(2)}), "--gres=nvme:1\n#SBATCH --gpus=2");
+}
+
+TEST(SbatchPlan, WhatCannotBeAskedForInPartsIsNoEdit) {
+  EXPECT_EQ(EditedLine("-n 8 -c 1", {Cpus(4)}), "-n 8 -c 1");
+  EXPECT_EQ(EditedLine("-n 8 -c 3", {Cpus(4)}), "-n 8 -c 1");
+}
+
 TEST(SbatchPlan, ChangesOneComponentOfAHetJob) {
   const std::string head = "#!/bin/sh\n#SBATCH --mem=8G -c 4\n";
   const std::string text = head + "#SBATCH hetjob\n#SBATCH -c 2\nhostname\n";
@@ -103,6 +112,11 @@ TEST(SbatchPlan, EditsForeignLines) {
   EXPECT_EQ(Edited("#!/bin/sh\n#PBS -l walltime=10:00:00,mem=8gb\nhostname\n",
                    {Memory(2), Walltime(3600)}),
             "#!/bin/sh\n#PBS -l walltime=01:00:00,mem=2gb\nhostname\n");
+  // They count for all components.
+  const std::string het = "#!/bin/sh\n#PBS -l walltime=90\n#SBATCH hetjob\nhostname\n";
+  EXPECT_EQ(Edited(het, {Walltime(3600)}), "patch.not_reached");
+  EXPECT_EQ(Edited(het, {Walltime(3600), {1, Quantity::kWalltime, 3600}}),
+            "#!/bin/sh\n#PBS -l walltime=60\n#SBATCH hetjob\nhostname\n");
   // LSF counts KiB; what this would write is not what would be read.
   EXPECT_EQ(Edited("#!/bin/sh\n#BSUB -M 8000000\nhostname\n", {Memory(2)}), "patch.not_reached");
 }

@@ -74,7 +74,8 @@ Parsed<std::vector<std::vector<Given>>> ReadOptions(const Directives& directives
 }
 
 void AddInsertions(const Component& component, const Directives& directives, std::string_view text,
-                   std::string_view separator, const Asked& asked, Part& part) {
+                   std::string_view separator, const std::vector<Given>& options,
+                   const Asked& asked, Part& part) {
   const std::size_t at = component.insert_at;
   // A last line without newline gets one in front of what is inserted.
   const bool open = at == text.size() && text.back() != '\n';
@@ -100,7 +101,11 @@ void AddInsertions(const Component& component, const Directives& directives, std
   if (!has(Quantity::kCpu) && part.request.tasks == part.request.nodes)
     add(Quantity::kCpu, "cpus-per-task");
   if (has(Quantity::kGpu)) return;
-  if (part.request.nodes == 1U)
+  // Another --gres would replace what stands there.
+  const bool gres = std::ranges::any_of(options, [](const Given& each) {
+    return each.option != nullptr && each.option->id == sbatch::OptionId::kGres;
+  });
+  if (part.request.nodes == 1U && !gres)
     add(Quantity::kGpu, "gres", "gpu:");
   else
     add(Quantity::kGpu, "gpus");
@@ -191,7 +196,8 @@ Parsed<Script> ReadScript(std::string_view text) {
     Part part = std::move(reading->part);
     part.kind = "sbatch";
     FillRequest(reading->asked, part.request);
-    AddInsertions(directives->components[i], *directives, text, separator, reading->asked, part);
+    AddInsertions(directives->components[i], *directives, text, separator, (*options)[i],
+                  reading->asked, part);
     if (submission.parts.empty()) {
       submission.name = part.workload;
       submission.outputs = std::move(reading->outputs);
