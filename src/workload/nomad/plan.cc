@@ -155,6 +155,8 @@ class Planner {
   }
 
   Status Memory(double amount) {
+    if (part().request.memory_bytes && static_cast<double>(*part().request.memory_bytes) == amount)
+      return {};
     const double mebibytes = std::max(std::ceil(amount / kMebibyte), kLeastMemory / kMebibyte);
     const std::size_t before = edits_.size();
     if (const auto request = Find(Quantity::kMemory, Bound::kRequest)) {
@@ -179,6 +181,7 @@ class Planner {
   }
 
   Status Gpus(double count) {
+    if (part().request.gpu_count == count) return {};
     if (task().devices.empty()) {
       return NoPlace(What() + " has no GPU device, and which one it could have is not known");
     }
@@ -189,7 +192,6 @@ class Planner {
     const auto setting = Find(Quantity::kGpu, Bound::kRequest);
     if (!setting) return NoPlace(What() + " has no GPU device");
     if (task().values[*setting] != nullptr) return Set(*setting, count, 1);
-    if (part().settings[*setting].value == count) return {};
     Insert(nomad::InsertCount(text_, task().devices[0], jobspec_.api), count);
     std::get<3>(facts_[part_][*setting]) = count;
     return {};

@@ -37,6 +37,12 @@ TEST(NomadPlan, WritesNothingForWhatIsAskedAlready) {
   const auto edits = PlanNomadEdits(text, *ParseNomad(text), {{.amount = 256 * kMiB}});
   ASSERT_TRUE(edits);
   EXPECT_TRUE(edits->empty());
+  // Not even where Nomad would not take it, or the patcher could not write it.
+  const std::string odd =
+      "job \"a\" {\n task \"b\" {\n  resources {\n   memory = 2 * 2\n   device \"a/gpu\" {}\n   "
+      "device "
+      "\"b/gpu\" {}\n  }\n }\n}\n";
+  EXPECT_EQ(Patched(odd, {{.amount = 4 * kMiB}, {.quantity = Quantity::kGpu, .amount = 2}}), odd);
 }
 
 TEST(NomadPlan, KeepsMemoryMaxAboveMemory) {
