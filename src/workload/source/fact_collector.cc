@@ -173,6 +173,13 @@ double LargestOf(Number number) {
   return 0;
 }
 
+// Names of these are common, and what they say changes how many devices and cores are asked for: a
+// variable or a default counts only where it is passed to something.
+bool NeedsUse(Number number) {
+  return number == Number::kDevices || number == Number::kNodes || number == Number::kProcesses ||
+         number == Number::kThreads;
+}
+
 bool Truthy(const Literal& value) {
   if (value.kind == Literal::Kind::kText) {
     return !value.text.empty() && value.text != "none" && value.text != "no" &&
@@ -290,6 +297,52 @@ std::string OptimizerNamed(std::string_view text) {
   return found == kOptimizers.end() ? std::string() : std::string(found->second);
 }
 
+// The names that OfferNamed knows beside those of numbers, models and data.
+bool IsSetting(std::string_view setting_name) {
+  constexpr auto kOthers = std::to_array<std::string_view>({"optim",
+                                                            "optimizer",
+                                                            "optimizer_type",
+                                                            "gradient_checkpointing",
+                                                            "grad_checkpointing",
+                                                            "use_gradient_checkpointing",
+                                                            "activation_checkpointing",
+                                                            "use_lora",
+                                                            "lora",
+                                                            "use_peft",
+                                                            "qlora",
+                                                            "use_qlora",
+                                                            "momentum",
+                                                            "bf16",
+                                                            "fp16",
+                                                            "amp",
+                                                            "use_amp",
+                                                            "use_fp16",
+                                                            "load_in_4bit",
+                                                            "load_in_8bit",
+                                                            "torch_dtype",
+                                                            "dtype",
+                                                            "quantization",
+                                                            "weight_type",
+                                                            "quantize",
+                                                            "precision",
+                                                            "mixed_precision",
+                                                            "zero_stage",
+                                                            "stage",
+                                                            "fsdp",
+                                                            "use_fsdp",
+                                                            "enable_fsdp",
+                                                            "strategy",
+                                                            "deepspeed",
+                                                            "deepspeed_config",
+                                                            "offload_optimizer_device",
+                                                            "cpu_offload",
+                                                            "device_map",
+                                                            "accelerator",
+                                                            "device"});
+  return NumberNamed(setting_name) || NamesModel(setting_name) || NamesData(setting_name) ||
+         std::ranges::find(kOthers, setting_name) != kOthers.end();
+}
+
 void FactCollector::Offer(Number number, double value, const Evidence& evidence,
                           Strength strength) {
   const bool all_cores = number == Number::kProcesses && value == -1;
@@ -298,6 +351,7 @@ void FactCollector::Offer(Number number, double value, const Evidence& evidence,
       !(value > 0 || all_cores || zero_workers)) {
     return;
   }
+  if (strength < Strength::kPassed && NeedsUse(number)) return;
   const int rank = Rank(strength);
   int& known = number_ranks_[number];
   if (rank <= known) return;

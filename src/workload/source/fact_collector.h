@@ -80,6 +80,8 @@ std::string SettingName(std::string_view name);
 // The number that a setting of this name gives.
 std::optional<Number> NumberNamed(std::string_view setting_name);
 bool NamesModel(std::string_view setting_name);
+// Whether OfferNamed does anything with a name: most names in a program are no settings.
+bool IsSetting(std::string_view setting_name);
 bool NamesData(std::string_view setting_name);
 
 // "bfloat16" of torch.bfloat16, "bf16", "jnp.bfloat16"; empty for what is no type of numbers.

@@ -147,57 +147,12 @@ class Reader {
 
   void Offer(std::string_view name, const Node& value, Strength strength) {
     if (name.size() > 60) return;
-    const bool wanted = MayMatter(SettingName(name));
-    if (!wanted) return;
+    if (!IsSetting(SettingName(name))) return;
     if (const auto literal = values_.Evaluate(value)) {
       facts_->OfferNamed(name, *literal, At(value), strength);
     } else if (strength == Strength::kPassed && value) {
       facts_->OfferUnknown(name, At(value), value.text());
     }
-  }
-
-  // Cheap, before anything is evaluated: most names in a program are no settings.
-  static bool MayMatter(std::string_view setting) {
-    constexpr auto kOthers = std::to_array<std::string_view>({"optim",
-                                                              "optimizer",
-                                                              "optimizer_type",
-                                                              "gradient_checkpointing",
-                                                              "grad_checkpointing",
-                                                              "use_gradient_checkpointing",
-                                                              "activation_checkpointing",
-                                                              "use_lora",
-                                                              "lora",
-                                                              "use_peft",
-                                                              "qlora",
-                                                              "use_qlora",
-                                                              "momentum",
-                                                              "bf16",
-                                                              "fp16",
-                                                              "amp",
-                                                              "use_amp",
-                                                              "use_fp16",
-                                                              "load_in_4bit",
-                                                              "load_in_8bit",
-                                                              "torch_dtype",
-                                                              "dtype",
-                                                              "quantization",
-                                                              "precision",
-                                                              "mixed_precision",
-                                                              "zero_stage",
-                                                              "stage",
-                                                              "fsdp",
-                                                              "use_fsdp",
-                                                              "enable_fsdp",
-                                                              "strategy",
-                                                              "deepspeed",
-                                                              "deepspeed_config",
-                                                              "offload_optimizer_device",
-                                                              "cpu_offload",
-                                                              "device_map",
-                                                              "accelerator",
-                                                              "device"});
-    return NumberNamed(setting) || NamesModel(setting) || NamesData(setting) ||
-           Contains(kOthers, setting);
   }
 
   void Import(const Node& node) {
@@ -236,7 +191,7 @@ class Reader {
   }
 
   void Argument(const PythonValues::Argument& argument) {
-    if (!MayMatter(argument.name)) return;
+    if (!IsSetting(argument.name)) return;
     const Evidence evidence = At(argument.call);
     const auto value = values_.ValueOf(argument);
     if (!value) {

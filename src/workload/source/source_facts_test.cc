@@ -149,6 +149,17 @@ TEST(SourceFacts, ProcessesAndThreads) {
   EXPECT_EQ(OfShell("java -Xmx4g -jar x.jar\n").Get(Number::kHeapBytes), 4.0 * (1 << 30));
 }
 
+TEST(SourceFacts, ANameThatNothingUsesIsNoNumberOfDevicesOrCores) {
+  const SourceFacts unused = OfPython("cores = 64\np.add_argument('--gpus', default=8)\n");
+  EXPECT_EQ(unused.Get(Number::kProcesses), std::nullopt);
+  EXPECT_EQ(unused.Get(Number::kDevices), std::nullopt);
+  const SourceFacts used = OfPython(
+      "cores = 64\np.add_argument('--gpus', default=8)\na = p.parse_args()\n"
+      "Pool(cores)\nTrainer(devices=a.gpus)\n");
+  EXPECT_EQ(used.Get(Number::kProcesses), 64);
+  EXPECT_EQ(used.Get(Number::kDevices), 8);
+}
+
 TEST(SourceFacts, Servers) {
   EXPECT_EQ(Show(OfShell("vllm serve org/Name-70B --tensor-parallel-size 4 --max-model-len=8192 "
                          "--dtype bfloat16\n")),
