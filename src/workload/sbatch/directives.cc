@@ -200,10 +200,7 @@ class Reader {
       line.next = kOldMagic.size();
       return ReadWords(line, next);
     }
-    for (const std::string_view scheduler : {"PBS", "BSUB"}) {
-      if (line.text.starts_with('#') && line.text.substr(1).starts_with(scheduler))
-        return ReadForeign(line, scheduler);
-    }
+    if (ReadForeign(line)) return true;
     if (IsNearMiss(line.text))
       Add(line.number, "not_a_directive",
           "a comment to sbatch: a directive begins with #SBATCH in the first column");
@@ -247,21 +244,29 @@ class Reader {
     line.next = line.text.size();
   }
 
-  Parsed<bool> ReadForeign(Line& line, std::string_view scheduler) {
-    ForeignLine foreign{.scheduler = scheduler, .words = {}};
+  // True where it is a line of another scheduler. What is wrong with it matters only where sbatch
+  // is to obey such lines.
+  bool ReadForeign(Line& line) {
+    const std::string_view scheduler = line.text.starts_with("#PBS")    ? "PBS"
+                                       : line.text.starts_with("#BSUB") ? "BSUB"
+                                                                        : "";
+    if (scheduler.empty()) return false;
+    ForeignLine foreign{.scheduler = scheduler, .words = {}, .refusal = {}};
     line.next = 1 + scheduler.size();
     for (;;) {
       auto word = NextWord(line);
-      if (!word) return std::unexpected(word.error());
-      if (!word->has_value()) break;
-      if (++words_ > kMaxWords) return TooMany(line);
+      if (word && word->has_value() && ++words_ > kMaxWords) word = TooMany(line);
+      if (!word) foreign.refusal = std::move(word.error());
+      if (!word || !word->has_value()) break;
       foreign.words.push_back(*std::move(*word));
     }
-    directives_.foreign.push_back(std::move(foreign));
+    if (directives_.foreign.size() < kMaxWords) directives_.foreign.push_back(std::move(foreign));
     return true;
   }
 
-  Parsed<bool> ReadBody(const Line& line) {
+  // sbatch looks for lines of other schedulers in the whole file.
+  Parsed<bool> ReadBody(Line& line) {
+    if (ReadForeign(line)) return true;
     if (line.text.starts_with(kMagic))
       Add(line.number, "ignored_after_command",
           "sbatch reads no directive behind the first command");

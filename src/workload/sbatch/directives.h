@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,14 +30,16 @@ struct Component {
   std::size_t insert_at = 0;  // behind its last line: where one more directive can be written
 };
 
-struct ForeignLine {           // "#PBS -l walltime=1:00:00": sbatch understands some of these
+// "#PBS -l walltime=1:00:00": sbatch understands some of these.
+struct ForeignLine {
   std::string_view scheduler;  // "PBS", "BSUB"
   std::vector<Piece> words;
+  std::optional<Refusal> refusal;  // why it cannot be read
 };
 
 struct Directives {
   std::vector<Component> components;  // at least one
-  std::vector<ForeignLine> foreign;
+  std::vector<ForeignLine> foreign;   // of the whole file, behind the first command too
   std::vector<Note> notes;
   std::size_t body = 0;  // the first byte of the first command's line; the text's size without one
   std::string newline = "\n";  // the file's own

@@ -147,16 +147,17 @@ class Reader {
 
 }  // namespace
 
-std::vector<Given> ReadForeign(const std::vector<ForeignLine>& lines, const LineIndex& index,
-                               std::vector<Note>& notes) {
+Parsed<std::vector<Given>> ReadForeign(const std::vector<ForeignLine>& lines,
+                                       const LineIndex& index, std::vector<Note>& notes) {
   // Where there are #BSUB lines sbatch does not look at #PBS lines.
-  const bool lsf = std::ranges::any_of(lines, [](const ForeignLine& line) {
-    return line.scheduler == "BSUB" && !line.words.empty();
-  });
+  const bool lsf =
+      std::ranges::any_of(lines, [](const ForeignLine& line) { return line.scheduler == "BSUB"; });
   Reader reader;
   bool noted = false;
   for (const ForeignLine& line : lines) {
-    if (line.words.empty() || (line.scheduler == "BSUB") != lsf) continue;
+    if ((line.scheduler == "BSUB") != lsf) continue;
+    if (line.refusal) return std::unexpected(*line.refusal);
+    if (line.words.empty()) continue;
     if (lsf)
       reader.Lsf(line);
     else

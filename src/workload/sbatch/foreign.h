@@ -11,7 +11,7 @@ namespace expanse::workload::sbatch {
 
 // The options of sbatch that they stand for; #PBS lines only where there are no #BSUB lines. Adds a
 // note that they are obeyed. What sbatch leaves out of them has no option here.
-std::vector<Given> ReadForeign(const std::vector<ForeignLine>& lines, const LineIndex& index,
-                               std::vector<Note>& notes);
+Parsed<std::vector<Given>> ReadForeign(const std::vector<ForeignLine>& lines,
+                                       const LineIndex& index, std::vector<Note>& notes);
 
 }  // namespace expanse::workload::sbatch

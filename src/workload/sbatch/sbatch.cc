@@ -68,8 +68,9 @@ Parsed<std::vector<std::vector<Given>>> ReadOptions(const Directives& directives
     components.push_back(*std::move(given));
   }
   if (ignore_foreign) return components;
-  const std::vector<Given> foreign = sbatch::ReadForeign(directives.foreign, lines, notes);
-  for (auto& given : components) given.insert(given.end(), foreign.begin(), foreign.end());
+  const auto foreign = sbatch::ReadForeign(directives.foreign, lines, notes);
+  if (!foreign) return std::unexpected(foreign.error());
+  for (auto& given : components) given.insert(given.end(), foreign->begin(), foreign->end());
   return components;
 }
 

@@ -228,6 +228,10 @@ TEST(Sbatch, ObeysLinesOfOtherSchedulersAsSbatchDoes) {
   EXPECT_EQ(Foreign("#PBS -l pmem=300 -z -j oe -m abe -V\n"), "1/1/1/0/0");
   EXPECT_EQ(Foreign("#BSUB -n 2,4 -W 20\n#PBS -l walltime=33\n"), "1/4/4/0/20");
   EXPECT_EQ(Foreign("#BSUB -n 2\n#PBS -l walltime=33,nodes=3\n"), "1/2/2/0/0");
+  EXPECT_EQ(Foreign("#BSUB\n#PBS -l walltime=33\n"), "1/1/1/0/0");
+  EXPECT_EQ(Foreign("#PBS -l walltime=33\nhostname\n#PBS -l walltime=44\n"), "1/1/1/0/44");
+  EXPECT_EQ(Foreign("#SBATCH --ignore-pbs\n#PBS it's\n"), "1/1/1/0/0");
+  EXPECT_EQ(ParseSbatch(Script("#PBS it's\n")).error().reason, "unmatched_quote");
   EXPECT_EQ(Foreign("#BSUB -M 3000000\n"), "1/1/1/2930/0");
   const Submission script = MustParse(Script("#PBS -N nm -l nodes=1:ppn=2:gpus=1\n"));
   EXPECT_EQ(script.name, "nm");
