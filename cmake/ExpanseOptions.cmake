@@ -35,9 +35,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these inside libstdc++ and Beast at -O2 where no such path exists.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
 endif()
+# For folders that call std::stable_sort: libstdc++ 12 deprecates, in C++23, what it calls itself, and clang
+# reports that at the caller.
+set(EXPANSE_STABLE_SORT_OPTIONS "")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # libstdc++ 12 deprecates, in C++23, what its own std::stable_sort calls.
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
+  set(EXPANSE_STABLE_SORT_OPTIONS $<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>)
 endif()
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 
