@@ -63,6 +63,13 @@ pick() {
   shift
   expanse executions --json --limit 1000 --compute "$compute" | python3 "$root/dev/quickstart.d/pick.py" "$@"
 }
+# analyse_in DIRECTORY FILE: what earlier runs say about it, once they are indexed; sets artefact.
+analyse_in() {
+  wait_for 60 "an analysis of $2" analyse_cites "$1" "$2" 3
+  (cd "$1" && show analyse "$2") </dev/null
+  artefact=$(cd "$1" && expanse analyse "$2" --json | python3 "$root/dev/quickstart.d/pick.py" artefact)
+}
+analyse_cites() { (cd "$1" && expanse analyse "$2" --json --no-cache) | python3 "$root/dev/quickstart.d/pick.py" cites "$3"; }
 register() {  # register TYPE NAME FILE [RUNNER]: a compute and its identity file
   local token
   token=$(expanse compute register --type "$1" --name "$2" --json | python3 "$root/dev/quickstart.d/pick.py" token)

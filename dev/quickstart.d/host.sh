@@ -15,11 +15,14 @@ host_compute() {
 
 host_workloads() {
   say "Running workloads with \`expanse run\` (about 10 s)"
-  local work=$state/work expected=(train=1 no-data=1)
+  local work=$state/work expected=(train=3 no-data=1)
   mkdir -p "$work"
   cp dev/quickstart.d/work/* "$work/"
-  (cd "$work" && expanse run --name train -- python3 train.py 100 8) &
-  local train=$!
+  local train=()
+  for _ in 1 2 3; do
+    (cd "$work" && expanse run --name train -- python3 train.py 100 8) &
+    train+=($!)
+  done
   (cd "$work" && expanse run --name no-data -- ./fail.sh) || true
   if [ "$(id -u)" = 0 ]; then
     (cd "$work" && expanse run --name out-of-memory --memory 200MiB -- python3 grow.py 400 5) || true
@@ -27,9 +30,14 @@ host_workloads() {
   else
     echo "(not root: the run with a memory limit is left out, since it needs a cgroup of its own)"
   fi
-  wait $train
+  wait "${train[@]}"
   wait_for 30 "the last records" pick "$(hostname)" ended "${expected[@]}"
   show executions --compute "$(hostname)"
+}
+
+# What the runs of a source file say about its next one; there is nothing to patch in it.
+host_analyse() {
+  analyse_in "$state/work" train.py
 }
 
 host_down() { stop daemon; }

@@ -3,6 +3,8 @@
     token              of `compute register`
     newest NAME        the execution id of the newest run of this name
     ended NAME=N...    succeeds when each name has N runs that are over, and none that is not
+    cites N            of `analyse`: succeeds when it stands on N runs or more
+    artefact           of `analyse`: the id of the patch; nothing where there is none
 """
 import json
 import sys
@@ -19,5 +21,9 @@ elif what == "ended":
         runs = [e for e in executions if e.get("name") == name]
         if len(runs) < int(count) or not all("ended_at" in e for e in runs):
             sys.exit(1)
+elif what == "cites":
+    sys.exit(len(answer["result"].get("evidence", [])) < int(names[0]))
+elif what == "artefact":
+    print(answer["result"].get("right_size", {}).get("artifact_id", ""))
 else:
     sys.exit(f"nothing is called {what}")

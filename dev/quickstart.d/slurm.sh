@@ -136,6 +136,25 @@ slurm_show() {
   show metrics "$trained" cpu memory
 }
 
+# What the good runs of a script say about its next one: it asked for far too much memory. A copy asks for what it
+# needs, and runs with that.
+slurm_analyse() {
+  local work=$slurm_base/work copy=$state/train-right-sized.sh job
+  [ "$slurm_kind" != own ] || work=$slurm_home
+  analyse_in "$work" train.sh
+  [ -n "$artefact" ] || return 0
+  cp "$work/train.sh" "$copy"
+  show analyse diff --artefact "$artefact"
+  show analyse apply --artefact "$artefact" --file "$copy"
+  say "\$ sbatch $(basename "$copy")"
+  if [ "$slurm_kind" = own ]; then cp "$copy" "$work/"; else as_root install -m 0755 "$copy" "$work/"; fi
+  job=$(slurm_submit "$(basename "$copy")" 8)
+  wait_for 120 "the end of job $job" slurm_over "$job"
+  wait_for 60 "its record" slurm_told "$job"
+  show executions show "$job" --source-type slurm
+}
+slurm_told() { expanse executions show "$1" --source-type slurm --json | grep -q '"ended_at"'; }
+
 slurm_hooks_hint() {
   [ "$slurm_kind" = own ] || return 0
   cat <<P
