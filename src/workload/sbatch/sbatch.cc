@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include "base/text.h"
@@ -70,7 +71,14 @@ Parsed<std::vector<std::vector<Given>>> ReadOptions(const Directives& directives
   if (ignore_foreign) return components;
   const auto foreign = sbatch::ReadForeign(directives.foreign, lines, notes);
   if (!foreign) return std::unexpected(foreign.error());
-  for (auto& given : components) given.insert(given.end(), foreign->begin(), foreign->end());
+  // They count for all components; those that others replace are told once.
+  std::vector<Given> last;
+  for (const Given& each : *foreign | std::views::reverse)
+    if (std::ranges::find(last, each.option, &Given::option) == last.end()) last.push_back(each);
+  for (auto& given : components) {
+    const std::vector<Given>& added = &given == &components.front() ? *foreign : last;
+    given.insert(given.end(), added.begin(), added.end());
+  }
   return components;
 }
 

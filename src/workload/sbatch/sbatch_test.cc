@@ -195,6 +195,24 @@ TEST(Sbatch, OtherLanguagesHaveNoCommands) {
   EXPECT_TRUE(script.parts[0].commands.empty());
 }
 
+// Neither words, notes nor what components share may grow into more than the text is worth.
+TEST(Sbatch, WhatItKeepsIsBounded) {
+  std::string shared = "#!/bin/sh\n";
+  for (int i = 0; i < 255; ++i) shared += "#SBATCH hetjob\n";
+  for (int i = 0; i < 4000; ++i) shared += "#PBS -l nodes=2\n";
+  const Submission script = MustParse(shared);
+  ASSERT_EQ(script.parts.size(), 256U);
+  EXPECT_EQ(script.parts[0].settings.size(), 4000U);
+  EXPECT_EQ(script.parts[255].settings.size(), 1U);
+  EXPECT_EQ(ParseSbatch(shared + "#SBATCH hetjob\n").error().reason, "too_many_components");
+  std::string words = "#!/bin/sh\n";
+  for (int i = 0; i < 6000; ++i) words += "#SBATCH -n 2\n";
+  EXPECT_EQ(ParseSbatch(words).error().reason, "too_large");
+  std::string late = "#!/bin/sh\nhostname\n";
+  for (int i = 0; i < 6000; ++i) late += "#SBATCH -n 2\n";
+  EXPECT_EQ(MustParse(late).notes.size(), 1000U);
+}
+
 TEST(Sbatch, WhatATemplateFillsInIsUnresolved) {
   const Submission script =
       MustParse(Script("#SBATCH --mem={{ mem }} -t $HOURS:00:00 -c <cores>\n#SBATCH -n 2\n"));
