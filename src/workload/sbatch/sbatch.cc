@@ -1,6 +1,7 @@
 #include "workload/sbatch/sbatch.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <ranges>
@@ -156,10 +157,15 @@ std::string LoadedModules(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     const auto& words = command.words;
     if (words.size() < 2) continue;
-    const bool module =
-        words[0].text == "module" && (words[1].text == "load" || words[1].text == "add");
-    const bool ml = words[0].text == "ml" && words[1].text != "load";
-    if (!module && !ml && words[0].text != "ml") continue;
+    const std::string& verb = words[1].text;
+    const bool loads = verb == "load" || verb == "add";
+    // "ml gcc" loads too; its other verbs do not.
+    static constexpr auto kVerbs = std::to_array<std::string_view>(
+        {"unload", "rm", "del", "purge", "list", "avail", "spider", "use", "unuse", "swap", "reset",
+         "save", "restore", "show", "help", "keyword", "update"});
+    const bool ml =
+        words[0].text == "ml" && !loads && std::ranges::find(kVerbs, verb) == kVerbs.end();
+    if (!ml && !(loads && (words[0].text == "module" || words[0].text == "ml"))) continue;
     for (std::size_t i = ml ? 1 : 2; i < words.size(); ++i)
       if (!words[i].text.starts_with('-')) modules += (modules.empty() ? "" : " ") + words[i].text;
   }

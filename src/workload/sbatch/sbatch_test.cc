@@ -189,6 +189,13 @@ TEST(Sbatch, ReadsTheCommandsBehindTheDirectives) {
   EXPECT_EQ(script.files, (std::vector<std::string>{"in.txt", "train.py"}));
 }
 
+TEST(Sbatch, KnowsWhichModulesAreLoaded) {
+  const Submission script = MustParse(
+      "#!/bin/bash -l\nmodule purge\nml purge\nml gcc/12 -cuda\nml load fftw\nmodule add r/4\n"
+      "module unload gcc\nml list\n");
+  EXPECT_EQ(script.parts[0].annotations.at("modules"), "gcc/12 fftw r/4");
+}
+
 TEST(Sbatch, OtherLanguagesHaveNoCommands) {
   const Submission script = MustParse("#!/usr/bin/env python3\n#SBATCH -n 2\nimport os\n");
   EXPECT_EQ(script.parts[0].request.tasks, 2U);
