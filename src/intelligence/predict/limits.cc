@@ -118,6 +118,7 @@ std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> run
                     .needs = std::move(needs),
                     .explanation = explanation,
                     .same_request = selected.same_request,
+                    .most_times = OfSameSource(basis) ? kMostTimes : kMostTimesOfName,
                     .floor = floor};
 }
 
@@ -126,7 +127,7 @@ double AmountFor(const LimitModel& limit, double chance, bool round_to_units) {
   amount = limit.model.WorthWhile(amount, kFailureCost);
   double most = limit.floor;
   if (limit.model.killed_last()) most = std::max(most, limit.model.killed_at());
-  if (most > 0) amount = std::min(amount, kMostTimes * most);
+  if (most > 0) amount = std::min(amount, limit.most_times * most);
   amount = std::min(amount, kLargestAmount);
   return round_to_units ? RoundUpToUnit(limit.resource, amount) : amount;
 }

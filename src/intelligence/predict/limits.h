@@ -19,6 +19,13 @@ inline constexpr double kWalltimeHeadroom = 0.10;
 // Lowering is proposed if it gives back at least this share of the request.
 inline constexpr double kWorthLowering = 0.10;
 
+// A limit is at most this many times the largest need (or the limit that the last run was killed
+// at); less where the runs share a name alone, whose longest tails no limit of use would cover.
+inline constexpr double kMostTimes = 2;
+inline constexpr double kMostTimesOfName = 1.5;
+// What a failed run costs, in requests of its size: it is made again, and somebody has to.
+inline constexpr double kFailureCost = 5;
+
 // One limit's history, ready to be asked.
 struct LimitModel {
   Resource resource = Resource::kMemory;
@@ -26,6 +33,7 @@ struct LimitModel {
   std::vector<Observation> needs;  // adjusted to the input size, if that explains them
   std::optional<Explanation> explanation;
   bool same_request = false;  // only runs that asked for the same were read
+  double most_times = kMostTimes;
   double floor = 0;
 };
 
@@ -34,11 +42,8 @@ std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> run
                                      const Amounts& requested, std::optional<double> input_size);
 
 // The cheapest amount whose chance is at least `chance`, that is not below the floor, and beyond
-// which more would not pay: as a failed run costs what it was given again and more, a request goes
-// on while one per cent more of it buys more than 1/kFailureCost per cent of chance. At most
-// kMostTimes the floor (or the limit that the last run was killed at).
-inline constexpr double kFailureCost = 5;
-inline constexpr double kMostTimes = 4;
+// which more would not pay: a request goes on while one per cent more of it buys more than
+// 1/kFailureCost per cent of chance.
 double AmountFor(const LimitModel& limit, double chance, bool round_to_units);
 
 struct LimitAmounts {

@@ -138,8 +138,7 @@ const Prior& PriorOf(Resource resource, Basis basis) {
                                          .beyond_kill = 0.4,
                                          .grain = 60};
   if (resource != Resource::kWalltime) return kMemory;
-  const bool same_source = basis == Basis::kExactBundle || basis == Basis::kSimilarBundle;
-  return same_source ? kWalltime : kWalltimeOfName;
+  return OfSameSource(basis) ? kWalltime : kWalltimeOfName;
 }
 
 double NeedModel::ToLog(double amount) const { return std::log(amount + prior_.grain); }

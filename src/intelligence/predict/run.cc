@@ -50,4 +50,8 @@ std::string_view Name(Basis basis) {
   return "";
 }
 
+bool OfSameSource(Basis basis) {
+  return basis == Basis::kExactBundle || basis == Basis::kSimilarBundle;
+}
+
 }  // namespace expanse::intelligence::predict

@@ -58,6 +58,8 @@ struct Run {
 
 // Whose runs were counted (design: prediction, "Whose runs").
 enum class Basis : std::uint8_t { kNone, kExactBundle, kSimilarBundle, kSameName };
+// Runs of the same or of similar source, rather than of the same name alone.
+bool OfSameSource(Basis basis);
 std::string_view Name(Basis basis);  // "exact_bundle", "similar_bundle", "same_name", "none"
 
 struct Probability {

@@ -77,8 +77,7 @@ Selected SelectByRequest(std::span<const Observation> needs, std::span<const Run
   const Gain gain = GainOfRequest(needs, runs);
   if (gain.share >= kMinRequestGain && same.size() >= kMinSameRequest)
     return {.needs = std::move(same), .same_request = true};
-  const bool same_source = basis == Basis::kExactBundle || basis == Basis::kSimilarBundle;
-  if (same_source || (gain.needs >= kMinNeedsToMix && gain.share < kMaxGainToMix))
+  if (OfSameSource(basis) || (gain.needs >= kMinNeedsToMix && gain.share < kMaxGainToMix))
     return {.needs = {needs.begin(), needs.end()}};
   if (same.size() < kMinSameRequestOfName) {
     // What was asked for did not mean much where it so often was not enough.
