@@ -193,6 +193,13 @@ bool SameScript(const std::vector<Words>& before, const std::vector<Words>& afte
   return old == before.size();
 }
 
+// What a shell would run, byte for byte: white space means something to it.
+std::vector<std::string_view> BodyOf(std::string_view text) {
+  std::vector<std::string_view> lines = base::Split(text, '\n');
+  std::erase_if(lines, [](std::string_view line) { return line.starts_with('#'); });
+  return lines;
+}
+
 bool SameButResources(std::string_view path, std::string_view original, std::string_view patched) {
   const auto before = workload::Parse(path, original);
   const auto after = workload::Parse(path, patched);
@@ -203,7 +210,8 @@ bool SameButResources(std::string_view path, std::string_view original, std::str
   Words new_words = WordsOf(patched, settings, lines);
   switch (before->format) {
     case workload::Format::kSbatch:
-      return SameScript(LinesOf(std::move(old_words)), LinesOf(std::move(new_words)), settings);
+      return BodyOf(original) == BodyOf(patched) &&
+             SameScript(LinesOf(std::move(old_words)), LinesOf(std::move(new_words)), settings);
     case workload::Format::kKubernetes:
     case workload::Format::kNomad:
       return SameWords(old_words, new_words, ResourceWords(settings), LocalsOf(settings));

@@ -91,6 +91,13 @@ TEST(CheckChange, TakesResourcesOfJobspecsAloneToo) {
   EXPECT_FALSE(Passes("a.nomad", variable, "4096", "\"x\""));
 }
 
+TEST(CheckChange, WhiteSpaceOfScriptsStays) {
+  const std::string script = "#!/bin/sh\n#SBATCH --mem=4G\nA=1 srun ./x\n";
+  EXPECT_TRUE(Passes("a.sbatch", script, "4G", "3G"));
+  EXPECT_FALSE(Passes("a.sbatch", script, "A=1", "A= 1"));
+  EXPECT_FALSE(Passes("a.sbatch", script, "A=1 srun", "A=1\nsrun"));
+}
+
 TEST(CheckChange, SourceFilesAreNeverChanged) {
   EXPECT_FALSE(Passes("a.py", "x = 1\n", "1", "2"));
   EXPECT_FALSE(Passes("notes", "x = 1\n", "1", "2"));  // no parser reads it
