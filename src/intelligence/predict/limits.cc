@@ -171,7 +171,8 @@ ResourceAdvice AdviseLimit(Resource resource, const std::optional<LimitModel>& l
   advice.requested = requested;
   if (!limit || !amount) {
     advice.amount = requested;
-    advice.reason = fmt::format("no recorded run tells how much {} is needed", Name(resource));
+    advice.reason = fmt::format("no recorded run that can be compared tells how much {} is needed",
+                                Name(resource));
     return advice;
   }
   advice.floor = limit->floor;

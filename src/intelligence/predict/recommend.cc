@@ -102,9 +102,10 @@ void Warn(Recommendation& result, std::span<const Run> runs) {
     return;
   }
   if (result.memory.runs == 0)
-    result.warnings.emplace_back("no recorded run has a measured memory peak");
+    result.warnings.emplace_back("no recorded run that can be compared has a measured memory peak");
   if (result.walltime.runs == 0)
-    result.warnings.emplace_back("no recorded run tells how long this workload takes");
+    result.warnings.emplace_back(
+        "no recorded run that can be compared tells how long this workload takes");
 }
 
 }  // namespace
