@@ -139,7 +139,7 @@ void AddMeasuredFacts(const Case& of, Collector* to) {
   const auto& used = of.execution.used;
   if (used.oom_kills)
     to->Number("oom_kills", static_cast<double>(*used.oom_kills), Origin::kEvent,
-               "memory limit killed " + std::to_string(*used.oom_kills) + " processes");
+               "processes killed at the memory limit: " + std::to_string(*used.oom_kills));
   if (const auto ratio = Ratio(seen.host_ram_observed_peak_bytes, seen.host_ram_requested_bytes))
     to->Number("memory_ratio", ratio, Origin::kMetric,
                "peak memory " + Amount(*seen.host_ram_observed_peak_bytes) + " of " +

@@ -165,7 +165,9 @@ Values ValuesOf(const Case& of, const Finding& finding, const RunbookSet& runboo
   PutAmount(&values, "gpu_memory_peak", seen.gpu_memory_observed_bytes);
   PutWhole(&values, "gpu_utilisation", seen.gpu_utilisation_pct, " %");
   PutWhole(&values, "cpus", seen.cpu_requested);
-  if (run.used.oom_kills) values["oom_kills"] = std::to_string(*run.used.oom_kills);
+  // None may mean that the last look came before the kill.
+  if (run.used.oom_kills && *run.used.oom_kills > 0)
+    values["oom_kills"] = std::to_string(*run.used.oom_kills);
   if (run.restart_count > 0) values["restarts"] = std::to_string(run.restart_count);
   PutSimilar(of, &values);
   if (const Mark* mark = BestText(finding); mark != nullptr) {
