@@ -124,7 +124,7 @@ TEST_F(FileRouterTest, TakesOverWhenTheSamplerIsGone) {
   EXPECT_EQ(router_->assigned(), 0U);
   EXPECT_TRUE(Await([&] {
     Count();
-    return tails_ >= 2 && !Assigned("cn1", 1) && !Assigned("cn1", 2);
+    return tails_ >= 2 && bundles_ >= 2 && !Assigned("cn1", 1) && !Assigned("cn1", 2);
   }));
   EXPECT_EQ(bundles_, 2);  // one each, although both were followed twice
 }
