@@ -259,7 +259,8 @@ void JobFollower::TakeSources(Job& job, const collect::FileOpener& open,
                               std::vector<evidence::Payload>& out) {
   const std::unique_ptr<SourceJob> sources = std::move(job.sources);
   if (!sources->script && sources->command.empty()) return;
-  const bool elsewhere = !sources->script_sha256.empty();
+  // Only its hash is known: the file is looked for. One whose text was given needs no file.
+  const bool elsewhere = !sources->script && !sources->script_sha256.empty();
   if (elsewhere && !FindScript(*sources, open)) {
     job.notes.emplace_back("sources: the script's file is not what was submitted");
     return;

@@ -274,6 +274,19 @@ TEST_F(JobFollowerTest, GivesALargeSharedBundleOnce) {
             Notes{"sources: the same as those of " + bundles_[0].key.identity});
 }
 
+// The controller gives the text; when a sampler goes before that is looked at, the job comes again
+// with the text's hash.
+TEST_F(JobFollowerTest, AHashThatComesLaterDoesNotReplaceTheText) {
+  JobFilesRequest job = Job("12b");
+  job.command = "/gone/job.sh";
+  follower().Follow(job, std::make_shared<const std::string>("#!/bin/sh\n"));
+  job.sources_taken = true;
+  job.script_sha256 = base::Sha256Hex("#!/bin/sh\n");
+  follower().Follow(job, nullptr);
+  Step();
+  EXPECT_EQ(bundles_.size(), 1U);
+}
+
 TEST_F(JobFollowerTest, TakesNoSourcesASecondTime) {
   JobFilesRequest job = Job("13");
   job.command = "/bin/true";
