@@ -217,8 +217,7 @@ const std::vector<std::string_view>& Facts::Names() {
                                                       "runtime_s",     "gpu_memory_ratio",
                                                       "gpu_requested", "gpu_utilisation_pct",
                                                       "idle_tail_s",   "memory_growth",
-                                                      "log_lines",     "has_source",
-                                                      "masks_exit"};
+                                                      "log_lines",     "has_source"};
   return names;
 }
 
