@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -166,6 +167,10 @@ TEST_F(JobFilesTest, SaysWhenItMayNotReadAsOthers) {
   }
   EXPECT_EQ(notes, (std::vector<std::string>{"sources: the daemon may not read as the job's user",
                                              "stdout: the daemon may not read as the job's user"}));
+  // The figures that health is made of are published after the records.
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  while (files->health().reason.empty() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
   EXPECT_EQ(files->health().reason, "no_permission");
 }
 
