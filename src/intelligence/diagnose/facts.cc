@@ -39,7 +39,6 @@ bool WordMatches(std::string_view pattern, std::string_view word) {
 
 class Collector {
  public:
-  using Put = void (*)(void*, std::string, Fact);
   Collector(Ledger* ledger, std::map<std::string, Fact, std::less<>>* facts)
       : ledger_(ledger), facts_(facts) {}
 

@@ -51,10 +51,8 @@ class Matcher {
         }
         if (!item) return;  // the ledger is full
         Put(&finding, {.item = *item, .origin = Origin::kText, .strength = hit.strength});
-        if (line.rank) finding.ranks.push_back(*line.rank);
         const std::size_t place = position_ + line.number;
         finding.first_line = std::min(finding.first_line.value_or(place), place);
-        finding.last_line = std::max(finding.last_line.value_or(0), position_ + line.last);
       }
     }
     position_ += reduced.total_lines;

@@ -24,10 +24,8 @@ struct Finding {
   std::size_t runbook = 0;
   std::vector<Mark> marks;           // in order of the evidence
   std::vector<std::size_t> against;  // ledger items of conditions that speak against it
-  // Where its first mark stands in the log, as a share of the output; absent without text.
+  // The line of its first mark, counted over all streams; absent without text.
   std::optional<std::size_t> first_line;
-  std::optional<std::size_t> last_line;
-  std::vector<std::uint32_t> ranks;
   double score = 0;
   Strength best = Strength::kWeak;
   std::vector<Origin> kinds;          // of evidence that is independent of each other

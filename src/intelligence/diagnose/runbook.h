@@ -1,5 +1,5 @@
 // A runbook: what a class of failure looks like and what there is to say about it. Data (YAML, see
-// docs/formats/runbook.md), embedded and extended by a site's own directory.
+// docs/formats/runbook.md) that is compiled into the program.
 #pragma once
 
 #include <cstdint>

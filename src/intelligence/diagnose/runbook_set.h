@@ -1,6 +1,5 @@
 // All runbooks of a server, compiled: one RE2::Set over every signature. Immutable once made, so
-// any number of threads may use one; a site's directory is read anew into a new set
-// (runbook_store.h).
+// any number of threads may use one.
 #pragma once
 
 #include <cstddef>
