@@ -1,6 +1,6 @@
 // How often the diagnosis names the right class, and how fast it is.
 //   diagnose_bench --cases DIR [--healthy DIR] [--verbose] [--lines N]
-// DIR holds cases (intelligence/diagnose/case_testing.h). Prints top-1 and top-3 shares, per class,
+// DIR holds cases (intelligence/diagnose/case_file.h). Prints top-1 and top-3 shares, per class,
 // how often each confidence label was right, the share that was wrong at `high`, findings on
 // healthy runs, and times: of a case, and of a log of N lines.
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "bench/bench_report.h"
-#include "intelligence/diagnose/case_testing.h"
+#include "intelligence/diagnose/case_file.h"
 #include "intelligence/diagnose/diagnose.h"
 
 namespace {

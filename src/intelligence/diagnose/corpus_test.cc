@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "intelligence/diagnose/case_testing.h"
+#include "intelligence/diagnose/case_file.h"
 #include "intelligence/diagnose/diagnose.h"
 
 namespace expanse::intelligence::diagnose {

@@ -1,7 +1,8 @@
-#include "intelligence/diagnose/case_testing.h"
+#include "intelligence/diagnose/case_file.h"
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,6 +12,7 @@
 namespace expanse::intelligence::diagnose {
 namespace {
 
+using base::Status;
 using evidence::ExecutionStatus;
 using evidence::Outcome;
 using evidence::SourceType;
@@ -26,6 +28,12 @@ std::optional<double> Number(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
+}
+
+// A number without a fraction that fits.
+template <typename T>
+std::optional<T> Whole(const json& object, const char* key) {
+  return base::ParseInt<T>(Text(object, key));
 }
 
 std::vector<std::string> Words(const json& object, const char* key) {
@@ -62,7 +70,7 @@ void TakeExit(const std::string& text, evidence::Execution* to) {
   const std::size_t colon = text.find(':');
   const auto code = base::ParseInt<int>(std::string_view(text).substr(0, colon));
   if (code && *code < 0) {
-    to->signal = -*code;
+    if (*code > -128) to->signal = -*code;
   } else if (code) {
     to->exit_code = *code;
   }
@@ -96,49 +104,83 @@ void TakeSnapshot(const json& from, Snapshot* to) {
   to->gpu_type = Text(from, "gpu_type");
 }
 
+Status Bad(std::string_view file, std::string what) {
+  return base::Fail(base::Code::kInvalidArgument, "case.field",
+                    std::string(file) + ": " + std::move(what));
+}
+
 void TakeSteps(const json& from, evidence::Execution* to) {
   for (const json& each : from) {
     evidence::Step step;
     step.id = Text(each, "id");
     step.native_state = Text(each, "state");
-    if (const auto code = Number(each, "exit_code")) step.exit_code = static_cast<int>(*code);
-    if (const auto signal = Number(each, "signal")) step.signal = static_cast<int>(*signal);
+    step.exit_code = Whole<int>(each, "exit_code");
+    step.signal = Whole<int>(each, "signal");
     to->steps.push_back(std::move(step));
   }
 }
 
-void TakeExtras(const json& from, Case* to) {
+// {name: text}, each given to `take`.
+Status TakeTexts(const json& from, const char* key, std::string_view file,
+                 const std::function<void(const std::string&, const std::string&)>& take) {
+  const auto found = from.find(key);
+  if (found == from.end()) return {};
+  const auto is_text = [](const json& value) { return value.is_string(); };
+  if (!found->is_object() || !std::all_of(found->begin(), found->end(), is_text))
+    return Bad(file, std::string("'") + key + "' is not a mapping of texts");
+  for (const auto& [name, text] : found->items()) take(name, text.get_ref<const std::string&>());
+  return {};
+}
+
+// A list of objects, given to `take`.
+Status TakeList(const json& from, const char* key, std::string_view file,
+                const std::function<void(const json&)>& take) {
+  const auto found = from.find(key);
+  if (found == from.end()) return {};
+  const auto is_object = [](const json& value) { return value.is_object(); };
+  if (!found->is_array() || !std::all_of(found->begin(), found->end(), is_object))
+    return Bad(file, std::string("'") + key + "' is not a list of mappings");
+  take(*found);
+  return {};
+}
+
+void TakeEvents(const json& from, std::vector<Event>* to) {
+  for (const json& event : from)
+    to->push_back({.source = Text(event, "source"),
+                   .at = {},
+                   .node = Text(event, "node"),
+                   .text = Text(event, "text")});
+}
+
+Status TakeExtras(const json& from, std::string_view file, Case* to) {
   if (const auto status = evidence::ParseStatus(Text(from, "status")))
     to->execution.status = *status;
   if (const auto outcome = evidence::ParseOutcome(Text(from, "outcome")))
     to->execution.outcome = *outcome;
   to->execution.native_reason = Text(from, "reason");
-  if (const auto kills = Number(from, "oom_kills"))
-    to->execution.used.oom_kills = static_cast<std::uint64_t>(*kills);
-  if (const auto count = Number(from, "restart_count"))
-    to->execution.restart_count = static_cast<std::uint32_t>(*count);
-  if (from.contains("snapshot")) TakeSnapshot(from["snapshot"], &to->snapshot);
-  if (from.contains("steps")) TakeSteps(from["steps"], &to->execution);
-  if (from.contains("labels"))
-    for (const auto& [key, value] : from["labels"].items())
-      to->execution.labels[key] = value.get<std::string>();
-  if (from.contains("streams"))
-    for (const auto& [name, text] : from["streams"].items())
-      to->logs.push_back({.stream = name, .data = text.get<std::string>()});
-  if (from.contains("events"))
-    for (const json& event : from["events"])
-      to->events.push_back({.source = Text(event, "source"),
-                            .at = {},
-                            .node = Text(event, "node"),
-                            .text = Text(event, "text")});
+  to->execution.used.oom_kills = Whole<std::uint64_t>(from, "oom_kills").value_or(0);
+  to->execution.restart_count = Whole<std::uint32_t>(from, "restart_count").value_or(0);
+  if (const auto seen = from.find("snapshot"); seen != from.end()) {
+    if (!seen->is_object()) return Bad(file, "'snapshot' is not a mapping");
+    TakeSnapshot(*seen, &to->snapshot);
+  }
+  EXPANSE_RETURN_IF_ERROR(
+      TakeList(from, "steps", file, [&](const json& steps) { TakeSteps(steps, &to->execution); }));
+  EXPANSE_RETURN_IF_ERROR(
+      TakeList(from, "events", file, [&](const json& events) { TakeEvents(events, &to->events); }));
+  EXPANSE_RETURN_IF_ERROR(
+      TakeTexts(from, "labels", file, [&](const std::string& key, const std::string& value) {
+        to->execution.labels[key] = value;
+      }));
+  return TakeTexts(from, "streams", file, [&](const std::string& name, const std::string& text) {
+    to->logs.push_back({.stream = name, .data = text});
+  });
 }
 
-}  // namespace
-
-base::Result<LabelledCase> ParseCase(std::string_view text, std::string_view file) {
-  const json from = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!from.is_object() || !from.contains("true_class"))
-    return base::Fail(base::Code::kInvalidArgument, "case.syntax", std::string(file) + ": no case");
+base::Result<LabelledCase> CaseOf(const json& from, std::string_view file) {
+  if (!from.is_object())
+    return base::Fail(base::Code::kInvalidArgument, "case.syntax",
+                      std::string(file) + ": a case is a mapping");
   LabelledCase labelled;
   labelled.id = Text(from, "id");
   labelled.true_class = Text(from, "true_class");
@@ -155,8 +197,28 @@ base::Result<LabelledCase> ParseCase(std::string_view text, std::string_view fil
   if (const auto signal = SignalOf(Text(from, "signal"))) to.execution.signal = signal;
   if (const std::string log = Text(from, "log"); !log.empty())
     to.logs.push_back({.stream = "combined", .data = log});
-  TakeExtras(from, &to);
+  EXPANSE_RETURN_IF_ERROR(TakeExtras(from, file, &to));
   return labelled;
+}
+
+}  // namespace
+
+base::Result<std::vector<LabelledCase>> ParseCases(std::string_view text, std::string_view file) {
+  const json from = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (from.is_discarded())
+    return base::Fail(base::Code::kInvalidArgument, "case.syntax",
+                      std::string(file) + ": this is not JSON");
+  std::vector<LabelledCase> cases;
+  if (!from.is_array()) {
+    EXPANSE_ASSIGN_OR_RETURN(LabelledCase one, CaseOf(from, file));
+    cases.push_back(std::move(one));
+    return cases;
+  }
+  for (const json& each : from) {
+    EXPANSE_ASSIGN_OR_RETURN(LabelledCase one, CaseOf(each, file));
+    cases.push_back(std::move(one));
+  }
+  return cases;
 }
 
 base::Result<std::vector<LabelledCase>> ReadCases(const std::filesystem::path& folder) {
@@ -174,8 +236,13 @@ base::Result<std::vector<LabelledCase>> ReadCases(const std::filesystem::path& f
     std::ifstream in(path, std::ios::binary);
     std::stringstream text;
     text << in.rdbuf();
-    EXPANSE_ASSIGN_OR_RETURN(LabelledCase labelled, ParseCase(text.str(), path.string()));
-    cases.push_back(std::move(labelled));
+    EXPANSE_ASSIGN_OR_RETURN(auto more, ParseCases(text.str(), path.string()));
+    for (LabelledCase& labelled : more) {
+      if (labelled.true_class.empty())
+        return base::Fail(base::Code::kInvalidArgument, "case.field",
+                          path.string() + ": a case needs true_class");
+      cases.push_back(std::move(labelled));
+    }
   }
   return cases;
 }
