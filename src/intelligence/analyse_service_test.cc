@@ -47,8 +47,8 @@ class AnalyseServiceTest : public testing::TestWithParam<Backend> {
     runs_ = std::move(*opened);
   }
   void Begin(bool start = true) {
-    auto created =
-        IntelligencePlane::Create(options_, *runs_, {analyser_, diagnoser_}, clock_, metrics_);
+    auto created = IntelligencePlane::Create(
+        options_, *runs_, {analyser_, diagnoser_, TestRunbooks()}, clock_, metrics_);
     ASSERT_TRUE(created);
     plane_ = std::move(*created);
     if (!start) return;

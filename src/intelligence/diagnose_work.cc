@@ -8,13 +8,6 @@
 
 namespace expanse::intelligence {
 
-base::Result<std::unique_ptr<EmbeddedRunbooks>> EmbeddedRunbooks::Create() {
-  EXPANSE_ASSIGN_OR_RETURN(auto set,
-                           diagnose::RunbookSet::Create(diagnose::RunbookSet::Embedded(),
-                                                        diagnose::RunbookSet::EmbeddedDecoys()));
-  return std::unique_ptr<EmbeddedRunbooks>(new EmbeddedRunbooks(std::move(set)));
-}
-
 base::Result<evidence::Execution> DiagnoseWork::Find(const std::string& organisation_id,
                                                      const ExecutionName& name) {
   if (!name.execution_id.empty()) return stores_.records.Get(organisation_id, name.execution_id);

@@ -32,6 +32,7 @@ IntelligencePlane::IntelligencePlane(const IntelligenceOptions& options, store::
                return analyse_.Work(run, stop);
              }),
       run_service_(runs),
+      runbooks_(engines.runbooks),
       retention_(options_, runs, clock, metrics) {
   analyse_.SetQueue(&queue_);
 }
@@ -53,6 +54,8 @@ base::Result<std::unique_ptr<IntelligencePlane>> IntelligencePlane::Create(
 void IntelligencePlane::AddMethods(net::ConnectRouter& router) {
   Add(router, "Analyse", analyse_, &AnalyseService::Analyse);
   Add(router, "Diagnose", diagnose_, &DiagnoseService::Diagnose);
+  Add(router, "ListRunbooks", runbooks_, &RunbookService::ListRunbooks);
+  Add(router, "GetRunbook", runbooks_, &RunbookService::GetRunbook);
   Add(router, "GetRun", run_service_, &RunService::GetRun);
   Add(router, "ListRuns", run_service_, &RunService::ListRuns);
   Add(router, "GetArtifact", run_service_, &RunService::GetArtifact);

@@ -17,6 +17,8 @@
 #include "intelligence/run_queue.h"
 #include "intelligence/run_retention.h"
 #include "intelligence/run_service.h"
+#include "intelligence/runbook_service.h"
+#include "intelligence/runbook_source.h"
 #include "store/runs/run_store.h"
 
 namespace expanse::net {
@@ -29,6 +31,7 @@ namespace expanse::intelligence {
 struct Engines {
   Analyser& analyser;
   Diagnoser& diagnoser;
+  RunbookSource& runbooks;
 };
 
 // Thread-safe but for AddMethods, Start and Stop, which belong to the thread that wires. Holds
@@ -53,6 +56,7 @@ class IntelligencePlane {
   AnalyseService& analyse() { return analyse_; }
   DiagnoseService& diagnose() { return diagnose_; }
   RunService& run_service() { return run_service_; }
+  RunbookService& runbooks() { return runbooks_; }
   RunRetention& retention() { return retention_; }
 
  private:
@@ -66,6 +70,7 @@ class IntelligencePlane {
   DiagnoseService diagnose_;
   RunQueue queue_;
   RunService run_service_;
+  RunbookService runbooks_;
   RunRetention retention_;
 };
 

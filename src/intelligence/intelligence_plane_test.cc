@@ -25,7 +25,8 @@ namespace pb = google::protobuf;
 class IntelligencePlaneTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto created = IntelligencePlane::Create({}, runs_, {analyser_, diagnoser_}, clock_, metrics_);
+    auto created = IntelligencePlane::Create({}, runs_, {analyser_, diagnoser_, TestRunbooks()},
+                                             clock_, metrics_);
     ASSERT_TRUE(created);
     plane_ = std::move(*created);
     plane_->AddMethods(router_);
@@ -116,6 +117,9 @@ TEST_F(IntelligencePlaneTest, AnswersEveryCallerOfEveryMethodAsTheTableSays) {
   const std::map<std::string, Row> table = {
       {"Analyse", {kAsk, row("ok", "ok")}},
       {"Diagnose", {diagnose, diagnosed}},
+      {"ListFailureClasses", {"{}", {}}},  // is answered once its table is there
+      {"ListRunbooks", {"{}", row("ok", "ok")}},
+      {"GetRunbook", {R"({"id": "host_out_of_memory"})", row("ok", "ok")}},
       {"GetRun", {run, row("not_found", "not_found")}},
       {"ListRuns", {"{}", row("ok", "ok")}},
       {"GetArtifact", {artifact, row("not_found", "not_found")}}};
@@ -173,8 +177,8 @@ TEST(IntelligencePlane, RefusesOptionsThatMakeNoSense) {
   store::MemoryRunStore runs;
   FakeAnalyser analyser;
   FakeDiagnoser diagnoser;
-  const auto created =
-      IntelligencePlane::Create({.workers = 0}, runs, {analyser, diagnoser}, clock, metrics);
+  const auto created = IntelligencePlane::Create(
+      {.workers = 0}, runs, {analyser, diagnoser, TestRunbooks()}, clock, metrics);
   ASSERT_FALSE(created);
   EXPECT_EQ(created.error().reason, "intelligence.options");
 }

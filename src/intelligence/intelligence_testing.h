@@ -13,6 +13,7 @@
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/analyser.h"
 #include "intelligence/diagnoser.h"
+#include "intelligence/runbook_source.h"
 #include "net/caller.h"
 
 namespace expanse::intelligence {
@@ -114,6 +115,12 @@ class FakeAnalyser final : public Analyser {
   std::size_t begun_ = 0;
   std::vector<AnalyseTask> tasks_;
 };
+
+// The program's runbooks, which take a while to compile: one set for all tests of a process.
+inline RunbookSource& TestRunbooks() {
+  static const auto runbooks = EmbeddedRunbooks::Create().value();
+  return *runbooks;
+}
 
 // Knows one execution of org-1 and says of it what it is told. Thread-safe.
 class FakeDiagnoser final : public Diagnoser {

@@ -37,7 +37,9 @@ class TwoOrganisationsTest : public history::HistoryWorld {
     runbooks_ = EmbeddedRunbooks::Create().value();
     diagnoser_ = std::make_unique<DiagnoseWork>(
         diagnose_case::Stores{*records_, *blobs_, *series_, *history_}, *runbooks_, *runs_);
-    plane_ = IntelligencePlane::Create({}, *runs_, {*work_, *diagnoser_}, clock_, metrics_).value();
+    plane_ =
+        IntelligencePlane::Create({}, *runs_, {*work_, *diagnoser_, *runbooks_}, clock_, metrics_)
+            .value();
     ASSERT_TRUE(plane_->Start());
   }
   void TearDown() override { plane_->Stop(); }

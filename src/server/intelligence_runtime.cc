@@ -41,9 +41,9 @@ base::Status IntelligenceRuntime::Open(const ServerOptions& options, EvidenceSto
       intelligence::diagnose_case::Stores{*stores.records, *stores.blobs, *stores.series,
                                           *history_},
       *runbooks_, *runs_);
-  EXPANSE_ASSIGN_OR_RETURN(
-      plane_, intelligence::IntelligencePlane::Create(options.intelligence, *runs_,
-                                                      {*analyser_, *diagnoser_}, clock, metrics));
+  EXPANSE_ASSIGN_OR_RETURN(plane_, intelligence::IntelligencePlane::Create(
+                                       options.intelligence, *runs_,
+                                       {*analyser_, *diagnoser_, *runbooks_}, clock, metrics));
   return {};
 }
 

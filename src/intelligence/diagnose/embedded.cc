@@ -22,8 +22,10 @@ std::vector<Runbook> ReadEmbedded() {
   std::vector<Runbook> all;
   for (const EmbeddedFile& file : EmbeddedFiles()) {
     if (file.name == kDecoys) continue;
-    for (Runbook& runbook : MustParse(ParseRunbooks(file.text, file.name)))
+    for (Runbook& runbook : MustParse(ParseRunbooks(file.text, file.name))) {
+      runbook.embedded = true;
       all.push_back(std::move(runbook));
+    }
   }
   return all;
 }

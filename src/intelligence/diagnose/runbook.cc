@@ -184,6 +184,7 @@ class Reader {
     if (!node.IsMap()) return Bad(node, "a runbook is a mapping");
     Runbook runbook;
     runbook.file = file_;
+    runbook.line = static_cast<std::size_t>(std::max(node.Mark().line, 0)) + 1;
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return Bad(entry.first, "expected a key");
       EXPANSE_RETURN_IF_ERROR(Field(entry.first.Scalar(), entry.second, &runbook));
@@ -206,6 +207,43 @@ class Reader {
  private:
   std::string file_;
 };
+
+// Lines of a file, each with its end.
+std::vector<std::string_view> LinesOf(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return lines;
+}
+
+// Gives each runbook the lines that it was read from; where a list is written in brackets or refers
+// to itself, all of the file.
+void KeepText(std::string_view yaml, const YAML::Node& root, std::vector<Runbook>* runbooks) {
+  const std::vector<std::string_view> lines = LinesOf(yaml);
+  std::vector<std::size_t> starts;
+  for (const Runbook& runbook : *runbooks) {
+    std::size_t line = std::min(runbook.line, lines.size());
+    while (line > 1 && !base::Trim(lines[line - 1]).starts_with('-')) --line;
+    starts.push_back(line - 1);
+  }
+  starts.push_back(lines.size());
+  const bool whole = root.Style() == YAML::EmitterStyle::Flow ||
+                     std::adjacent_find(starts.begin(), starts.end(),
+                                        [](auto a, auto b) { return a >= b; }) != starts.end();
+  for (std::size_t i = 0; i < runbooks->size(); ++i) {
+    std::size_t end = whole ? lines.size() : starts[i + 1];
+    const std::size_t begin = whole ? 0 : starts[i];
+    // What stands before the next item belongs to that.
+    const auto beside = [&](std::string_view line) {
+      return base::Trim(line).empty() || line.starts_with('#');
+    };
+    while (!whole && end > begin + 1 && beside(lines[end - 1])) --end;
+    for (std::size_t line = begin; line < end; ++line) (*runbooks)[i].text += lines[line];
+  }
+}
 
 // yaml-cpp descends by recursion.
 bool TooDeep(std::string_view yaml) {
@@ -269,6 +307,7 @@ Result<std::vector<Runbook>> ParseRunbooks(std::string_view yaml, std::string_vi
       EXPANSE_ASSIGN_OR_RETURN(Runbook runbook, reader.Read(node));
       runbooks.push_back(std::move(runbook));
     }
+    KeepText(yaml, root, &runbooks);
   } catch (const YAML::Exception& error) {
     return base::Fail(
         base::Code::kInvalidArgument, "runbook.syntax",

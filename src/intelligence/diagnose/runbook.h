@@ -66,6 +66,9 @@ struct Runbook {
   std::vector<std::string> must_match;      // lines: some signature matches each
   std::vector<std::string> must_not_match;  // lines: no signature matches any
   std::string file;                         // where it was read, for messages
+  std::size_t line = 0;                     // of the file, from 1
+  std::string text;                         // as it was written there
+  bool embedded = false;                    // is part of the program
 };
 
 // Reads the runbooks of one YAML file. Fails with runbook.syntax or runbook.field, naming file,

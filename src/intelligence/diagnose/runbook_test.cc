@@ -44,6 +44,28 @@ TEST(ParseRunbooks, ReadsFields) {
   EXPECT_EQ(runbook.when[0].fact, "exit_code");
 }
 
+TEST(ParseRunbooks, KeepsWhereAndHowEachWasWritten) {
+  const std::string first = "-\n  id: a\n  title: t\n  what: w\n  when: [{fact: signal, is: 9}]\n";
+  const std::string second = "- {id: b, title: t, what: w, when: [{fact: signal, is: 7}]}\n";
+  const auto read =
+      ParseRunbooks("\xEF\xBB\xBF# mine\r\n" + first + "\n# next\n" + second + "\n", "s.yaml");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ((*read)[0].text, first);
+  EXPECT_EQ((*read)[0].line, 3U);
+  EXPECT_EQ((*read)[1].text, second);
+  EXPECT_EQ((*read)[1].line, 9U);
+  const std::string list = "[{id: b, title: t, what: w,\n when: [{fact: signal, is: 7}]}]";
+  const auto bracketed = ParseRunbooks(list, "s.yaml");
+  ASSERT_TRUE(bracketed) << bracketed.error().message;
+  EXPECT_EQ(bracketed->front().text, list);
+  for (const Runbook& runbook : RunbookSet::Embedded()) {
+    EXPECT_TRUE(runbook.embedded);
+    EXPECT_TRUE(runbook.text.starts_with("- id: " + runbook.id + "\n")) << runbook.text;
+    EXPECT_EQ(ParseRunbooks(runbook.text, "again").value().size(), 1U) << runbook.id;
+  }
+}
+
 TEST(ParseRunbooks, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(MessageOf(ParseRunbooks("- id: a\n  colour: red\n", "s.yaml")),
               HasSubstr("s.yaml:2: unknown key 'colour'"));
