@@ -31,6 +31,9 @@ inline constexpr std::string_view kLabelTresPerNode = "slurm.tres_per_node";
 inline constexpr std::string_view kLabelLicenses = "slurm.licenses";
 inline constexpr std::string_view kLabelAdminComment = "slurm.admin_comment";
 
+// The native state of a run whose nodes clean up.
+inline constexpr std::string_view kCompleting = "COMPLETING";
+
 struct Job {
   std::string cluster;
   std::uint32_t job_id = 0;  // raw: one of each array task and het component; recycled by Slurm
@@ -38,6 +41,9 @@ struct Job {
   std::string sluid;                        // Slurm 26.05 and later; "" where there is none
   std::optional<uid_t> uid;
   std::string batch_host;
+  // Of a row in state COMPLETING: squeue's EndTime. Past for a run that has ended; ahead where the
+  // run was requeued and its nodes still clean up (22.05 then counts from now to the limit).
+  std::optional<base::WallTime> completing_end;
   // The run is over and no source will tell other states or times of it.
   bool final = false;
   evidence::Execution execution;  // its execution_id and compute_id are the daemon's to fill in

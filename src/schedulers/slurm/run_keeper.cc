@@ -18,6 +18,7 @@ using std::chrono::seconds;
 // What could not be looked up for so long, listings have told.
 constexpr std::chrono::minutes kWantsFor{3};
 // slurmctld hands ends to slurmdbd within seconds; sacct is asked for single jobs only after this.
+constexpr seconds kAhead{30};  // more than clocks differ, less than the shortest limit
 constexpr std::int64_t kRecordDue = 180;
 constexpr std::int64_t kGiveUp = std::int64_t{7} * 86'400;
 constexpr seconds kForgetEvery{60};
@@ -39,6 +40,13 @@ RunPhase PhaseOf(const Job& job) {
   if (job.execution.status == ExecutionStatus::kRunning) return RunPhase::kRunning;
   // A word of a newer version, or nodes that clean up.
   return job.execution.started_at ? RunPhase::kRunning : RunPhase::kQueued;
+}
+
+// The row of a requeued run whose nodes clean up: its count is already that of the next run, and
+// its start and end are made from the present.
+bool WasRequeued(const Job& job, base::WallTime now) {
+  return job.execution.restart_count > 0 && job.completing_end &&
+         *job.completing_end > now + kAhead;
 }
 
 // slurmdbd keeps some bytes otherwise than they were written (a double quote as a backtick); squeue
@@ -203,12 +211,16 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
   const RunPhase phase = PhaseOf(job);
   // slurmctld counts a requeue at once and gives the job its new submit time only when the nodes
   // are clean: what it says of the job in between is of neither run.
-  const bool is_between =
-      run.restarts && job.execution.restart_count > *run.restarts && phase != RunPhase::kRunning;
-  if (is_between) {
+  const bool may_be_between =
+      phase != RunPhase::kRunning || job.execution.native_state == kCompleting;
+  if (may_be_between && run.restarts && job.execution.restart_count > *run.restarts) {
     Count(run, 1);
     SettleWant(id.job_id, phase, tick.mono);
     return;
+  }
+  if (!run.restarts && WasRequeued(job, tick.wall)) {
+    --job.execution.restart_count;
+    job.execution.started_at.reset();
   }
   const bool wait_differs = WaitDiffers(run, job.execution);
   Remember(job, id, run, phase);

@@ -302,6 +302,43 @@ TEST_F(Keeping, WhatIsSaidBetweenTwoRunsIsOfNeither) {
   EXPECT_EQ(keeper->figures().lost, 1U);
 }
 
+// As Slurm 22.05 shows it while the nodes of a requeued run clean up.
+Job Requeued(Job job) {
+  job.execution.native_state = kCompleting;
+  job.execution.restart_count = 1;
+  job.execution.started_at = At(kNow);  // the present, whenever one looks
+  job.completing_end = At(kNow + 600);
+  return job;
+}
+
+TEST_F(Keeping, ARequeuedRunThatCleansUpKeepsItsCount) {
+  Row(MakeJob(7, kNow - 100, ExecutionStatus::kRunning));
+  (void)Told();
+  Row(Requeued(MakeJob(7, kNow - 100, ExecutionStatus::kRunning)));
+  EXPECT_TRUE(Told().empty());
+  EXPECT_EQ(table->Find({7, kNow - 100})->restarts, 0U);
+  EXPECT_EQ(keeper->figures().running, 1U);
+}
+
+TEST_F(Keeping, ARunFirstSeenAfterItsRequeueHasTheCountAndStartOfItsOwn) {
+  Row(Requeued(MakeJob(7, kNow - 100, ExecutionStatus::kRunning)));
+  auto told = Told();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].execution.restart_count, 0U);
+  EXPECT_EQ(told[0].execution.started_at, std::nullopt);
+  // Once more, then the next run.
+  Row(Requeued(MakeJob(7, kNow - 100, ExecutionStatus::kRunning)));
+  EXPECT_TRUE(Told().empty());
+  // One that has ended, restarted before, keeps both.
+  Job ended = Requeued(MakeJob(8, kNow - 200, ExecutionStatus::kRunning));
+  ended.completing_end = At(kNow - 1);
+  Row(ended);
+  told = Told();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].execution.restart_count, 1U);
+  EXPECT_EQ(told[0].execution.started_at, At(kNow));
+}
+
 TEST_F(Keeping, ARecycledIdDoesNotTouchTheOldRun) {
   Row(MakeJob(7, kNow - 9000, ExecutionStatus::kSucceeded));
   (void)Told();

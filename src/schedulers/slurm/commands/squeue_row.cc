@@ -154,6 +154,8 @@ void TakeTimes(const Fields& row, Job& job) {
       break;
     case ExecutionStatus::kRunning:
       execution.started_at = start;
+      if (execution.native_state == kCompleting)
+        job.completing_end = ParseTimestamp(row[QueueField::kEndTime]);
       break;
     case ExecutionStatus::kSucceeded:
     case ExecutionStatus::kFailed:
@@ -232,7 +234,7 @@ void TakeResources(const Fields& row, Execution& execution) {
   execution.requested.task_count = row.Count(QueueField::kNumTasks);
   if (!waits && !nodes.empty()) TakeRequestBehindAllocation(row, execution);
   // While a job completes, the list has only the nodes that still clean up.
-  if (!waits && execution.native_state != "COMPLETING") {
+  if (!waits && execution.native_state != kCompleting) {
     if (auto hosts = ExpandHostlist(nodes)) execution.nodes = std::move(*hosts);
   }
   const auto limit = ParseTimeLimit(row[QueueField::kTimeLimit]);

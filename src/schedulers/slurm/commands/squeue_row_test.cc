@@ -206,6 +206,9 @@ TEST(QueueRow, WhileCompletingTheNodesAreNotTheJobs) {
   EXPECT_EQ(job.execution.status, ExecutionStatus::kRunning);
   EXPECT_FALSE(job.final);
   EXPECT_TRUE(job.execution.nodes.empty());
+  EXPECT_EQ(job.completing_end, At(1'790'003'700));
+  values[kState] = "RUNNING";
+  EXPECT_EQ(Parsed(values).completing_end, std::nullopt) << "a limit, no end";
 }
 
 // Trap 12 and 13: no submit time (seen of a job that was being made), no epoch.

@@ -14,6 +14,7 @@ using std::chrono::seconds;
 constexpr std::uint64_t kNoVal = 0xFFFFFFFE;  // NO_VAL of slurm.h; INFINITE is one more
 constexpr std::uint64_t kNoVal64 = ~std::uint64_t{1};
 constexpr std::uint64_t kMemPerCpu = std::uint64_t{1} << 63;
+constexpr std::int64_t kMostSeconds = 253'402'300'799;  // the end of the year 9999
 constexpr std::int64_t kMaxElapsedSeconds = std::int64_t{200} * 366 * 86400;
 constexpr int kSigOom = 125;  // 253 in slurm_protocol_defs.h, of which wait(2) keeps seven bits
 
@@ -192,7 +193,7 @@ std::optional<base::WallTime> ParseTimestamp(std::string_view text) {
     if (!offset) return std::nullopt;
     epoch = *local - *offset;
   }
-  if (epoch <= 2 * 86400) return std::nullopt;
+  if (epoch <= 2 * 86400 || epoch > kMostSeconds) return std::nullopt;
   return base::WallTime(seconds(epoch));
 }
 

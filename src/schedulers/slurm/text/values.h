@@ -32,7 +32,8 @@ std::optional<TimeLimit> ParseTimeLimit(std::string_view text);
 
 // Epoch seconds (SLURM_TIME_FORMAT=%s) or ISO 8601; without an offset that is UTC, since every
 // command runs with TZ=UTC. Absent for 0, NO_VAL and whatever is within two days of the epoch:
-// a zero that was printed with some time zone.
+// a zero that was printed with some time zone; and for what is after the year 9999, which RFC 3339
+// and protobuf cannot write.
 std::optional<base::WallTime> ParseTimestamp(std::string_view text);
 
 enum class MemoryScope : std::uint8_t { kTotal, kPerCpu, kPerNode };

@@ -79,6 +79,8 @@ TEST(SlurmTimestamp, ReadsEpochAndIso) {
   EXPECT_EQ(ParseTimestamp("2026-09-21T16:13:20+0200"), time);
   EXPECT_EQ(ParseTimestamp("2026-09-21T09:43:20-04:30"), time);
   EXPECT_EQ(ParseTimestamp(" 2026-09-21 14:13:20 "), time);
+  EXPECT_EQ(ParseTimestamp("253402300799"), ParseTimestamp("9999-12-31T23:59:59"));
+  EXPECT_NE(ParseTimestamp("253402300799"), std::nullopt);
 }
 
 // Trap 12: the two times with one spelling in the hour that comes twice are one time here, since no
@@ -110,6 +112,8 @@ TEST(SlurmTimestamp, IsNeverTheEpochNorYearOne) {
                                 "2026-01-01T00:00:00+99:00",
                                 "1790000000000",
                                 "-1790000000",
+                                "253402300800",
+                                "501790000600",
                                 "Tomorr 10:00",
                                 "12:30"}) {
     EXPECT_EQ(ParseTimestamp(text), std::nullopt) << text;
