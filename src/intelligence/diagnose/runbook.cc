@@ -18,9 +18,15 @@ class Reader {
   explicit Reader(std::string_view file) : file_(file) {}
 
   std::unexpected<base::Error> Bad(const YAML::Node& at, const std::string& what) const {
-    const YAML::Mark mark = at.Mark();
-    const std::string where = mark.is_null() ? file_ : file_ + ":" + std::to_string(mark.line + 1);
+    const std::size_t line = LineOf(at);
+    const std::string where = line == 0 ? file_ : file_ + ":" + std::to_string(line);
     return base::Fail(base::Code::kInvalidArgument, "runbook.field", where + ": " + what);
+  }
+
+  // From 1; 0: unknown.
+  static std::size_t LineOf(const YAML::Node& node) {
+    const YAML::Mark mark = node.Mark();
+    return mark.is_null() || mark.line < 0 ? 0 : static_cast<std::size_t>(mark.line) + 1;
   }
 
   Status Text(const YAML::Node& node, std::string* to) const {
@@ -43,6 +49,15 @@ class Reader {
     return {};
   }
 
+  // The same, with the line of each.
+  Status Samples(const YAML::Node& node, std::vector<std::string>* to,
+                 std::vector<std::size_t>* lines) const {
+    EXPANSE_RETURN_IF_ERROR(Texts(node, to));
+    if (node.IsScalar()) return lines->push_back(LineOf(node)), Status{};
+    for (const YAML::Node& each : node) lines->push_back(LineOf(each));
+    return {};
+  }
+
   Status Number(const YAML::Node& node, std::optional<double>* to) const {
     std::string text;
     EXPANSE_RETURN_IF_ERROR(Text(node, &text));
@@ -62,6 +77,7 @@ class Reader {
 
   // A signature is its pattern, or {re: …, strength: …}.
   Status SignatureOf(const YAML::Node& node, Signature* to) const {
+    to->line = LineOf(node);
     if (node.IsScalar()) return Text(node, &to->pattern);
     if (!node.IsMap()) return Bad(node, "a signature is a pattern or {re, strength}");
     for (const auto& entry : node) {
@@ -167,8 +183,8 @@ class Reader {
     if (key == "advice") return Text(value, &to->advice);
     if (key == "retry") return Text(value, &to->retry);
     if (key == "verify") return Text(value, &to->verify);
-    if (key == "must_match") return Texts(value, &to->must_match);
-    if (key == "must_not_match") return Texts(value, &to->must_not_match);
+    if (key == "must_match") return Samples(value, &to->must_match, &to->must_match_at);
+    if (key == "must_not_match") return Samples(value, &to->must_not_match, &to->must_not_match_at);
     if (key == "in_success") return Truth(value, &to->in_success);
     if (key == "may_be_high") return Truth(value, &to->may_be_high);
     if (key == "priority") {
@@ -184,7 +200,7 @@ class Reader {
     if (!node.IsMap()) return Bad(node, "a runbook is a mapping");
     Runbook runbook;
     runbook.file = file_;
-    runbook.line = static_cast<std::size_t>(std::max(node.Mark().line, 0)) + 1;
+    runbook.line = LineOf(node);
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) return Bad(entry.first, "expected a key");
       EXPANSE_RETURN_IF_ERROR(Field(entry.first.Scalar(), entry.second, &runbook));

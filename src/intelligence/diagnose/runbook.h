@@ -2,6 +2,7 @@
 // docs/formats/runbook.md) that is compiled into the program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ enum class Strength : std::uint8_t { kWeak, kStrong, kDecisive };
 struct Signature {
   std::string pattern;  // RE2, unanchored, on one stripped line
   Strength strength = Strength::kStrong;
+  std::size_t line = 0;  // of the file, from 1
 };
 
 // A statement about one fact (facts.h): a word among `words` (compared whole, case-sensitive;
@@ -65,10 +67,12 @@ struct Runbook {
   std::string verify;                       // how to see that it is fixed
   std::vector<std::string> must_match;      // lines: some signature matches each
   std::vector<std::string> must_not_match;  // lines: no signature matches any
-  std::string file;                         // where it was read, for messages
-  std::size_t line = 0;                     // of the file, from 1
-  std::string text;                         // as it was written there
-  bool embedded = false;                    // is part of the program
+  std::vector<std::size_t> must_match_at;   // where each of them stands in the file, from 1
+  std::vector<std::size_t> must_not_match_at;
+  std::string file;       // where it was read, for messages
+  std::size_t line = 0;   // of the file, from 1
+  std::string text;       // as it was written there
+  bool embedded = false;  // is part of the program
 };
 
 // Reads the runbooks of one YAML file. Fails with runbook.syntax or runbook.field, naming file,

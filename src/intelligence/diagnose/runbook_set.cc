@@ -21,9 +21,12 @@ re2::RE2::Options Options() {
   return options;
 }
 
-std::unexpected<base::Error> Bad(std::string reason, const Runbook& of, const std::string& what) {
+// `line` is of the runbook's file; 0: unknown.
+std::unexpected<base::Error> Bad(std::string reason, const Runbook& of, std::size_t line,
+                                 const std::string& what) {
+  const std::string where = line == 0 ? of.file : of.file + ":" + std::to_string(line);
   return base::Fail(base::Code::kInvalidArgument, "runbook." + std::move(reason),
-                    of.file + ": " + of.id + ": " + what);
+                    where + ": " + of.id + ": " + what);
 }
 
 }  // namespace
@@ -40,12 +43,20 @@ RunbookSet::~RunbookSet() = default;
 base::Result<std::shared_ptr<const RunbookSet>> RunbookSet::Create(std::vector<Runbook> runbooks,
                                                                    std::vector<Decoy> decoys,
                                                                    bool replace) {
+  EXPANSE_ASSIGN_OR_RETURN(auto set,
+                           CreateUnchecked(std::move(runbooks), std::move(decoys), replace));
+  for (const SampleFailure& failure : set->FailingSamples())
+    return Bad("sample", set->runbooks_[failure.runbook], failure.line, failure.message);
+  return set;
+}
+
+base::Result<std::shared_ptr<const RunbookSet>> RunbookSet::CreateUnchecked(
+    std::vector<Runbook> runbooks, std::vector<Decoy> decoys, bool replace) {
   std::shared_ptr<RunbookSet> set(new RunbookSet());
   set->runbooks_ = std::move(runbooks);
   set->decoys_ = std::move(decoys);
   EXPANSE_RETURN_IF_ERROR(set->Index(replace));
   EXPANSE_RETURN_IF_ERROR(set->Compile());
-  EXPANSE_RETURN_IF_ERROR(set->CheckSamples());
   return std::shared_ptr<const RunbookSet>(std::move(set));
 }
 
@@ -59,7 +70,8 @@ base::Status RunbookSet::Index(bool replace) {
     } else if (replace && unique[known->second].file != runbook.file) {
       unique[known->second] = std::move(runbook);
     } else {
-      return Bad("duplicate", runbook, "is defined in " + unique[known->second].file + " already");
+      return Bad("duplicate", runbook, runbook.line,
+                 "is defined in " + unique[known->second].file + " already");
     }
   }
   runbooks_ = std::move(unique);
@@ -69,13 +81,13 @@ base::Status RunbookSet::Index(bool replace) {
     for (const std::string& other : runbooks_[index].explains) {
       const auto found = by_id_.find(other);
       if (found == by_id_.end())
-        return Bad("unknown_class", runbooks_[index],
+        return Bad("unknown_class", runbooks_[index], runbooks_[index].line,
                    "explains '" + other + "', which there is not");
       explains_[index][found->second] = true;
     }
     for (const std::string& other : runbooks_[index].confused_with) {
       if (by_id_.find(other) == by_id_.end())
-        return Bad("unknown_class", runbooks_[index],
+        return Bad("unknown_class", runbooks_[index], runbooks_[index].line,
                    "is confused with '" + other + "', which there is not");
     }
   }
@@ -88,7 +100,8 @@ base::Status RunbookSet::Index(bool replace) {
   }
   for (std::size_t index = 0; index < count; ++index) {
     if (explains_[index][index])
-      return Bad("cycle", runbooks_[index], "explains itself through others");
+      return Bad("cycle", runbooks_[index], runbooks_[index].line,
+                 "explains itself through others");
   }
   return {};
 }
@@ -99,7 +112,8 @@ base::Status RunbookSet::Compile() {
   for (std::size_t index = 0; index < runbooks_.size(); ++index) {
     for (const Signature& signature : runbooks_[index].signatures) {
       if (compiled_->signatures.Add(signature.pattern, &error) < 0)
-        return Bad("pattern", runbooks_[index], "'" + signature.pattern + "': " + error);
+        return Bad("pattern", runbooks_[index], signature.line,
+                   "'" + signature.pattern + "': " + error);
       compiled_->of.push_back({.runbook = index, .strength = signature.strength});
     }
   }
@@ -115,23 +129,32 @@ base::Status RunbookSet::Compile() {
   return {};
 }
 
-base::Status RunbookSet::CheckSamples() const {
-  for (std::size_t index = 0; index < runbooks_.size(); ++index) {
-    const auto matches = [&](const std::string& line) {
-      const std::vector<SignatureHit> hits = Match(line);
-      return std::any_of(hits.begin(), hits.end(),
-                         [&](const SignatureHit& hit) { return hit.runbook == index; });
-    };
-    for (const std::string& line : runbooks_[index].must_match) {
-      if (!matches(line))
-        return Bad("sample", runbooks_[index], "no signature matches '" + line + "'");
-    }
-    for (const std::string& line : runbooks_[index].must_not_match) {
-      if (matches(line))
-        return Bad("sample", runbooks_[index], "a signature matches '" + line + "'");
-    }
+void RunbookSet::CheckSamples(std::size_t runbook, bool must_match,
+                              std::vector<SampleFailure>* to) const {
+  const Runbook& of = runbooks_[runbook];
+  const auto& samples = must_match ? of.must_match : of.must_not_match;
+  const auto& lines = must_match ? of.must_match_at : of.must_not_match_at;
+  for (std::size_t index = 0; index < samples.size(); ++index) {
+    bool decoy = false;
+    const std::vector<SignatureHit> hits = MatchAll(samples[index], &decoy);
+    const bool matches = std::any_of(
+        hits.begin(), hits.end(), [&](const SignatureHit& hit) { return hit.runbook == runbook; });
+    if ((matches && !decoy) == must_match) continue;
+    std::string message = must_match ? "no signature matches '" : "a signature matches '";
+    if (must_match && decoy) message = "a decoy matches, so that nothing else may, '";
+    to->push_back({.runbook = runbook,
+                   .line = index < lines.size() ? lines[index] : 0,
+                   .message = message + samples[index] + "'"});
   }
-  return {};
+}
+
+std::vector<SampleFailure> RunbookSet::FailingSamples() const {
+  std::vector<SampleFailure> failures;
+  for (std::size_t index = 0; index < runbooks_.size(); ++index) {
+    CheckSamples(index, /*must_match=*/true, &failures);
+    CheckSamples(index, /*must_match=*/false, &failures);
+  }
+  return failures;
 }
 
 const Runbook* RunbookSet::Find(std::string_view id) const {
@@ -142,13 +165,23 @@ const Runbook* RunbookSet::Find(std::string_view id) const {
 std::size_t RunbookSet::IndexOf(std::string_view id) const { return by_id_.find(id)->second; }
 
 std::vector<SignatureHit> RunbookSet::Match(std::string_view message) const {
+  bool decoy = false;
+  std::vector<SignatureHit> hits = MatchAll(message, &decoy);
+  if (decoy) hits.clear();
+  return hits;
+}
+
+std::vector<SignatureHit> RunbookSet::MatchAll(std::string_view message, bool* decoy) const {
   std::vector<SignatureHit> hits;
   std::vector<int> patterns;
   re2::RE2::Set::ErrorInfo error{};
   if (!compiled_->signatures.Match(message, &patterns, &error)) return hits;
   for (const int pattern : patterns) {
     const SignatureHit& hit = compiled_->of[static_cast<std::size_t>(pattern)];
-    if (hit.runbook == Compiled::kDecoy) return {};
+    if (hit.runbook == Compiled::kDecoy) {
+      *decoy = true;
+      continue;
+    }
     const auto known = std::find_if(hits.begin(), hits.end(), [&](const SignatureHit& other) {
       return other.runbook == hit.runbook;
     });

@@ -30,6 +30,13 @@ struct Decoy {
   std::string why;
 };
 
+// A line of must_match or must_not_match that does not hold.
+struct SampleFailure {
+  std::size_t runbook = 0;  // index into runbooks()
+  std::size_t line = 0;     // of its file, from 1
+  std::string message;      // "no signature matches 'x'"
+};
+
 class RunbookSet {
  public:
   // Fails with runbook.pattern (RE2 refuses it), runbook.duplicate, runbook.unknown_class (explains
@@ -39,7 +46,13 @@ class RunbookSet {
   static base::Result<std::shared_ptr<const RunbookSet>> Create(std::vector<Runbook> runbooks,
                                                                 std::vector<Decoy> decoys,
                                                                 bool replace = false);
+  // The same, whatever the samples say.
+  static base::Result<std::shared_ptr<const RunbookSet>> CreateUnchecked(
+      std::vector<Runbook> runbooks, std::vector<Decoy> decoys, bool replace = false);
   ~RunbookSet();
+
+  // All of them, in the order of runbooks and files.
+  std::vector<SampleFailure> FailingSamples() const;
 
   const std::vector<Runbook>& runbooks() const { return runbooks_; }
   const Runbook* Find(std::string_view id) const;
@@ -60,7 +73,10 @@ class RunbookSet {
   RunbookSet();
   base::Status Index(bool replace);
   base::Status Compile();
-  base::Status CheckSamples() const;
+  // Match without the decoys' say; `decoy` becomes true where one matches.
+  std::vector<SignatureHit> MatchAll(std::string_view message, bool* decoy) const;
+  // Of one runbook: its must_match lines, or those of must_not_match.
+  void CheckSamples(std::size_t runbook, bool must_match, std::vector<SampleFailure>* to) const;
 
   std::vector<Runbook> runbooks_;
   std::vector<Decoy> decoys_;

@@ -98,6 +98,37 @@ TEST(RunbookSet, ChecksSamplesPatternsAndNames) {
   EXPECT_THAT(made("  what:", "  explains: [disk_full]\n  what:"), HasSubstr("runbook.cycle"));
 }
 
+TEST(RunbookSet, NamesEverySampleThatFailsWithItsLine) {
+  std::string yaml(kOne);
+  yaml.replace(yaml.find("'ENOSPC']"), 9, "'EIO', 'quota']");
+  yaml.replace(yaml.find("space left: 10 GB"), 17, "No space left: 0");
+  auto read = ParseRunbooks(yaml, "site.yaml");
+  ASSERT_TRUE(read);
+  auto set = RunbookSet::CreateUnchecked(*read, {{.pattern = "^EIO$", .why = "noise"}});
+  ASSERT_TRUE(set) << set.error().message;
+  const std::vector<SampleFailure> failures = (*set)->FailingSamples();
+  ASSERT_EQ(failures.size(), 3U);
+  EXPECT_EQ(failures[0].line, 13U);
+  EXPECT_THAT(failures[0].message, HasSubstr("a decoy matches"));
+  EXPECT_EQ(failures[1].line, 13U);
+  EXPECT_EQ(failures[1].message, "no signature matches 'quota'");
+  EXPECT_EQ(failures[2].line, 14U);
+  EXPECT_EQ(failures[2].message, "a signature matches 'No space left: 0'");
+  const auto checked = RunbookSet::Create(*std::move(read), {});
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("site.yaml:13: disk_full: no signature matches"));
+}
+
+TEST(RunbookSet, NamesTheLineOfAPatternThatIsNone) {
+  std::string yaml(kOne);
+  yaml.replace(yaml.find("re: 'ENOSPC'"), 12, "re: 'ENOSPC('");
+  auto read = ParseRunbooks(yaml, "site.yaml");
+  ASSERT_TRUE(read);
+  const auto set = RunbookSet::Create(*std::move(read), {});
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("site.yaml:9: disk_full: 'ENOSPC('"));
+}
+
 TEST(RunbookSet, EmbeddedRunbooksAreSound) {
   const auto set = RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
   ASSERT_TRUE(set) << set.error().message;
