@@ -37,6 +37,20 @@ bool WordMatches(std::string_view pattern, std::string_view word) {
   return pattern == word;
 }
 
+// Slurm gives the reason of failed launches to every batch script that a signal ended.
+bool IsReasonOfASignal(const Execution& run) {
+  return run.native_reason == "JobLaunchFailure" && run.signal && *run.signal != 0;
+}
+
+// A program whose line ends the kernel or a shell would read: a script, or what names an
+// interpreter in its first line.
+bool HasCarriageReturns(const SourceText& source) {
+  if (source.role != "script" && !source.path.ends_with(".sh") && !source.data.starts_with("#!"))
+    return false;
+  const std::size_t end = source.data.find('\n');
+  return end != std::string::npos && end > 0 && source.data[end - 1] == '\r';
+}
+
 class Collector {
  public:
   Collector(Ledger* ledger, std::map<std::string, Fact, std::less<>>* facts)
@@ -62,6 +76,11 @@ class Collector {
         std::move(name),
         Fact{.words = std::move(words), .number = {}, .origin = origin, .item = item});
   }
+  void SourceLine(std::string name, std::string where, std::string line) {
+    const auto item = Cite(std::move(where), Origin::kSource, std::move(line));
+    facts_->insert_or_assign(
+        std::move(name), Fact{.words = {}, .number = 1.0, .origin = Origin::kSource, .item = item});
+  }
   std::optional<std::size_t> Cite(std::string where, Origin origin, std::string shown) {
     Item item;
     item.origin = origin;
@@ -84,7 +103,7 @@ void AddSchedulerFacts(const Execution& run, Collector* to) {
            "outcome " + std::string(Name(run.outcome)));
   if (!run.native_state.empty())
     to->Text("state", FirstWord(run.native_state), Origin::kScheduler, "state " + run.native_state);
-  if (!run.native_reason.empty())
+  if (!run.native_reason.empty() && !IsReasonOfASignal(run))
     to->Text("reason", run.native_reason, Origin::kScheduler, "reason " + run.native_reason);
   if (run.exit_code)
     to->Number("exit_code", *run.exit_code, Origin::kExit,
@@ -174,6 +193,10 @@ Facts Facts::Of(const Case& of, Ledger* ledger) {
   AddStepFacts(of.execution, &to);
   AddMeasuredFacts(of, &to);
   if (!of.sources.empty()) to.Number("has_source", 1.0, Origin::kSource, {});
+  const auto returns = std::find_if(of.sources.begin(), of.sources.end(), HasCarriageReturns);
+  if (returns != of.sources.end())
+    to.SourceLine("source_crlf", returns->path + " line 1",
+                  returns->data.substr(0, returns->data.find('\n')));
   double lines = 0;
   for (const LogText& log : of.logs)
     lines += static_cast<double>(std::count(log.data.begin(), log.data.end(), '\n'));
@@ -216,7 +239,8 @@ const std::vector<std::string_view>& Facts::Names() {
                                                       "runtime_s",     "gpu_memory_ratio",
                                                       "gpu_requested", "gpu_utilisation_pct",
                                                       "idle_tail_s",   "memory_growth",
-                                                      "log_lines",     "has_source"};
+                                                      "log_lines",     "has_source",
+                                                      "source_crlf"};
   return names;
 }
 

@@ -11,6 +11,7 @@
 //   gpu_requested     devices asked for                 runtime_s
 //   idle_tail_s       without activity before the end   memory_growth  limit-shares gained per hour
 //   log_lines         lines of output captured          has_source   1 where sources are known
+//   source_crlf       1 where a script among them has carriage returns at its line ends
 #pragma once
 
 #include <map>

@@ -14,6 +14,7 @@ namespace expanse::intelligence::diagnose {
 namespace {
 
 constexpr std::size_t kMaxQuote = 240;
+constexpr double kNearLimit = 0.95;
 
 std::string Amount(double bytes) {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
@@ -102,6 +103,19 @@ void PutSimilar(const Case& of, Values* values) {
   PutDuration(values, "similar_runtime", runtime);
 }
 
+// Whether the limit of memory was reached: whoever ended the run says so, or the peak is there.
+void PutMemoryEnd(const Snapshot& seen, const Finding& finding, Values* values) {
+  const auto& peak = seen.host_ram_observed_peak_bytes;
+  const auto& limit = seen.host_ram_requested_bytes;
+  const bool is_near = peak && limit && *peak >= kNearLimit * *limit;
+  if (is_near || finding.best == Strength::kDecisive) {
+    PutAmount(values, "memory_limit_hit", limit);
+    PutAmount(values, "memory_peak_at_limit", peak);
+  } else if (limit) {
+    PutAmount(values, "memory_peak_below", peak);
+  }
+}
+
 std::string Joined(const std::vector<std::string>& words, std::size_t most) {
   std::string text;
   for (std::size_t index = 0; index < words.size() && index < most; ++index)
@@ -143,6 +157,7 @@ Values ValuesOf(const Case& of, const Finding& finding, const RunbookSet& runboo
       *seen.host_ram_requested_bytes > 0)
     PutWhole(&values, "memory_share",
              *seen.host_ram_observed_peak_bytes / *seen.host_ram_requested_bytes * 100, " %");
+  PutMemoryEnd(seen, finding, &values);
   PutDuration(&values, "runtime", seen.runtime_s);
   PutDuration(&values, "walltime", seen.walltime_s);
   PutDuration(&values, "idle", seen.idle_tail_s);

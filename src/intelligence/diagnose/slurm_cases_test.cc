@@ -1,0 +1,135 @@
+// Cases as a real Slurm 22.05 shows them; tests/e2e/diagnose_slurm_test.py makes the same ones
+// live.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "intelligence/diagnose/diagnose.h"
+
+namespace expanse::intelligence::diagnose {
+namespace {
+
+using evidence::ExecutionStatus;
+using evidence::Outcome;
+using predict::Confidence;
+using testing::Contains;
+using testing::Field;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kMiB = 1024.0 * 1024;
+
+Diagnosis Say(const Case& of) {
+  static const std::shared_ptr<const RunbookSet> set =
+      *RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
+  return Diagnose(of, *set);
+}
+
+Case Failed(const std::string& state, const std::string& reason) {
+  Case of;
+  of.execution.execution_id = "e1";
+  of.execution.source_type = evidence::SourceType::kSlurm;
+  of.execution.status = ExecutionStatus::kFailed;
+  of.execution.outcome = Outcome::kFailure;
+  of.execution.native_state = state;
+  of.execution.native_reason = reason;
+  of.execution.exit_code = 0;
+  return of;
+}
+
+Case Exited(int code, const std::string& output) {
+  Case of = Failed("FAILED", "NonZeroExitCode");
+  of.execution.exit_code = code;
+  of.logs.push_back({.stream = "combined", .data = output});
+  return of;
+}
+
+// slurmctld gives this reason to whatever a signal ended.
+TEST(SlurmCases, AScriptThatASignalEndedWasLaunched) {
+  Case of = Failed("FAILED", "JobLaunchFailure");
+  of.execution.signal = 4;
+  const Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "illegal_instruction");
+  EXPECT_TRUE(said.alternatives.empty());
+  of.execution.signal.reset();
+  EXPECT_EQ(Say(of).failure_class, "launch_failed");
+}
+
+TEST(SlurmCases, ARequeuedRunWasNotCancelled) {
+  Case of = Failed("REQUEUED", "None");
+  of.execution.status = ExecutionStatus::kCancelled;
+  of.execution.outcome = Outcome::kCancelled;
+  EXPECT_EQ(Say(of).failure_class, "requeued");
+}
+
+TEST(SlurmCases, ASampledPeakRefutesNoKill) {
+  Case of = Failed("OUT_OF_MEMORY", "OutOfMemory");
+  of.execution.outcome = Outcome::kOutOfMemory;
+  of.execution.signal = 125;
+  of.execution.used.oom_kills = 0;  // the last look came before
+  of.snapshot.host_ram_observed_peak_bytes = 2 * kMiB;
+  of.snapshot.host_ram_requested_bytes = 60 * kMiB;
+  const Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "host_out_of_memory");
+  EXPECT_EQ(said.confidence, Confidence::kHigh);
+  EXPECT_THAT(said.root_cause, HasSubstr("limit of 60 MiB"));
+  EXPECT_THAT(said.root_cause, HasSubstr("2 MiB is a floor"));
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("refused")));
+}
+
+TEST(SlurmCases, ARefusedAllocationIsNoKillAtTheLimit) {
+  Case of =
+      Exited(1, "Traceback (most recent call last):\n  File \"eat.py\", line 3\nMemoryError\n");
+  of.snapshot.host_ram_observed_peak_bytes = 20 * kMiB;
+  of.snapshot.host_ram_requested_bytes = 1000 * kMiB;
+  const Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "host_out_of_memory");
+  EXPECT_NE(said.confidence, Confidence::kHigh);
+  EXPECT_THAT(said.root_cause, HasSubstr("peak of 20 MiB it was refused"));
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("at its limit")));
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("a kill at the limit")));
+}
+
+TEST(SlurmCases, CommandsThatDashDoesNotFind) {
+  const Diagnosis said =
+      Say(Exited(127, "/var/spool/slurmd/job7/slurm_script: 3: solver: not found\n"));
+  EXPECT_EQ(said.failure_class, "command_not_found");
+  EXPECT_EQ(said.confidence, Confidence::kHigh);
+  EXPECT_THAT(said.root_cause, HasSubstr("solver"));
+}
+
+TEST(SlurmCases, CarriageReturnsAreFoundInTheOutput) {
+  const Diagnosis said =
+      Say(Exited(127, "/usr/bin/env: \u2018bash\\r\u2019: No such file or directory\n"));
+  EXPECT_EQ(said.failure_class, "bad_interpreter_crlf");
+  EXPECT_EQ(said.confidence, Confidence::kHigh);
+}
+
+TEST(SlurmCases, CarriageReturnsAreFoundInTheSource) {
+  Case of = Exited(127, "/var/spool/slurmd/job7/slurm_script: 2: ./run.sh: not found\n");
+  of.sources.push_back({.path = "job.sh", .role = "script", .data = "#!/bin/sh\n./run.sh\n"});
+  of.sources.push_back({.path = "run.sh", .role = "argument", .data = "#!/bin/bash\r\necho a\r\n"});
+  Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "bad_interpreter_crlf");
+  EXPECT_THAT(said.evidence, Contains(Field(&CitedEvidence::where, "run.sh line 1")));
+  EXPECT_THAT(said.evidence, Contains(Field(&CitedEvidence::quote, "#!/bin/bash\r")));
+  // Data may have them, and so may a script in a job that fails of something else.
+  of.sources[1].path = "table.csv";
+  of.sources[1].data = "a,b\r\n1,2\r\n";
+  EXPECT_EQ(Say(of).failure_class, "command_not_found");
+  of.sources[1] = {
+      .path = "run.py", .role = "argument", .data = "#!/usr/bin/python3\r\nopen('x')\r\n"};
+  of.execution.exit_code = 1;
+  of.logs[0].data = "FileNotFoundError: [Errno 2] No such file or directory: 'x'\n";
+  EXPECT_EQ(Say(of).failure_class, "file_not_found");
+}
+
+TEST(SlurmCases, AnInterpreterThatIsNotThere) {
+  const Diagnosis said =
+      Say(Exited(127, "bash: line 1: ./run.sh: cannot execute: required file not found\n"));
+  EXPECT_EQ(said.failure_class, "bad_shebang_or_no_exec_bit");
+}
+
+}  // namespace
+}  // namespace expanse::intelligence::diagnose
