@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/text.h"
@@ -57,12 +58,28 @@ void DropFreeText(evidence::Execution& execution) {
   execution.working_directory.clear();
 }
 
+// Reasons of runs that do not start by themselves: what comes of them depends on somebody.
+bool NeedsSomebody(std::string_view reason) {
+  static constexpr std::array<std::string_view, 11> kReasons = {
+      "DependencyNeverSatisfied", "JobHeldUser",       "JobHeldAdmin",
+      "JobHoldMaxRequeue",        "JobLaunchFailure",  "launch failed requeued held",
+      "BadConstraints",           "InvalidAccount",    "InvalidQOS",
+      "InvalidReservation",       "ReservationDeleted"};
+  return std::ranges::find(kReasons, reason) != kReasons.end();
+}
+
 // Whether a waiting run's row says something that somebody who waits would want to know; priorities
 // of all runs change every few minutes.
 bool WaitDiffers(const TrackedRun& run, const evidence::Execution& execution) {
   return !run.waiting || run.waiting->reason != execution.native_reason ||
          run.waiting->eligible_s != Seconds(execution.eligible_at) ||
          run.waiting->expected_start_s != Seconds(execution.expected_start_at);
+}
+
+// It got stuck, or is so no more: somebody waits for either.
+bool IsUrgent(const TrackedRun& run, std::string_view reason) {
+  return run.waiting && run.waiting->reason != reason &&
+         (NeedsSomebody(reason) || NeedsSomebody(run.waiting->reason));
 }
 
 // What changes while a run only waits.
@@ -161,13 +178,13 @@ void RunKeeper::Remember(const Job& job, RunId id, TrackedRun& run, RunPhase pha
 }
 
 // Reasons, priorities and expected starts of all that waits change every few minutes.
-bool RunKeeper::MayUpdateWaiting(const TrackedRun& run, const collect::Tick& tick) {
+bool RunKeeper::MayUpdateWaiting(const TrackedRun& run, bool at_once, const collect::Tick& tick) {
   update_tokens_ = std::min(kUpdateBurst, update_tokens_ + base::ToSeconds(tick.mono - tokens_at_) *
                                                                options_.waiting_updates_per_s);
   tokens_at_ = tick.mono;
-  if (Seconds(tick.wall) - run.emitted_s < options_.waiting_update.count() || update_tokens_ < 1) {
-    return false;
-  }
+  const bool is_due =
+      at_once || Seconds(tick.wall) - run.emitted_s >= options_.waiting_update.count();
+  if (!is_due || update_tokens_ < 1) return false;
   update_tokens_ -= 1;
   return true;
 }
@@ -185,7 +202,7 @@ void RunKeeper::TellOwedUpdates(const collect::Tick& tick) {
       run->owes_update = false;
       continue;
     }
-    if (!MayUpdateWaiting(*run, tick)) {
+    if (!MayUpdateWaiting(*run, NeedsSomebody(run->waiting->reason), tick)) {
       owed_.push_back(id);
       continue;
     }
@@ -223,6 +240,7 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
     job.execution.started_at.reset();
   }
   const bool wait_differs = WaitDiffers(run, job.execution);
+  const bool at_once = IsUrgent(run, job.execution.native_reason);
   Remember(job, id, run, phase);
   run.gone_s = 0;
   run.phase = phase;
@@ -247,7 +265,7 @@ void RunKeeper::TakeRow(Job job, std::uint64_t hash, std::uint64_t stable_hash,
   const std::uint64_t known_by = phase == RunPhase::kQueued ? stable_hash : hash;
   const bool is_same = !is_new && phase == before && run.row_hash == known_by;
   if (is_same && phase != RunPhase::kQueued) return;
-  if (is_same && !MayUpdateWaiting(run, tick)) {
+  if (is_same && !MayUpdateWaiting(run, at_once, tick)) {
     ++figures_.waiting_updates_left_out;
     if (wait_differs && !std::exchange(run.owes_update, true)) owed_.push_back(id);
     return;

@@ -31,7 +31,8 @@
 namespace expanse::schedulers::slurm {
 
 struct KeeperOptions {
-  // A waiting run whose reason or expected start changes is told again so often at most ...
+  // A waiting run whose reason or expected start changes is told again so often at most (at once
+  // where it begins or ceases to need somebody's help) ...
   std::chrono::seconds waiting_update{600};
   // ... and all of them together so often a second.
   double waiting_updates_per_s = 10;
@@ -120,7 +121,7 @@ class RunKeeper {
 
   void RememberNodes(const evidence::Execution& execution, TrackedRun& run, RunPhase phase);
   void Remember(const Job& job, RunId id, TrackedRun& run, RunPhase phase);
-  bool MayUpdateWaiting(const TrackedRun& run, const collect::Tick& tick);
+  bool MayUpdateWaiting(const TrackedRun& run, bool at_once, const collect::Tick& tick);
   void TellOwedUpdates(const collect::Tick& tick);
   void Count(const TrackedRun& run, int by);
   void End(RunId id, TrackedRun& run, base::WallTime now);

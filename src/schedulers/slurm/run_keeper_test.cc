@@ -194,6 +194,47 @@ TEST_F(Keeping, TheLastReasonOfAWaitIsToldInTime) {
   EXPECT_TRUE(Told().empty()) << "it waits no more";
 }
 
+TEST_F(Keeping, ARunThatGetsStuckIsToldAtOnce) {
+  Job job = MakeJob(7, kNow - 100, ExecutionStatus::kQueued);
+  job.execution.native_reason = "Dependency";
+  Row(job, 1);
+  EXPECT_EQ(Told().size(), 1U);
+  job.execution.native_reason = "DependencyNeverSatisfied";
+  Row(job, 2);
+  auto told = Told();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].execution.native_reason, "DependencyNeverSatisfied");
+  Row(job, 3);
+  EXPECT_TRUE(Told().empty()) << "its priority changed, no more";
+  job.execution.native_reason = "Priority";
+  Row(job, 4);
+  EXPECT_EQ(Told().size(), 1U) << "it may start again";
+  job.execution.native_reason = "Resources";
+  Row(job, 5);
+  EXPECT_TRUE(Told().empty());
+}
+
+TEST_F(Keeping, RunsThatGetStuckKeepToTheRateOfAll) {
+  options.waiting_updates_per_s = 1;
+  Start();
+  constexpr std::uint32_t kMany = 1'200;
+  for (std::uint32_t id = 1; id <= kMany; ++id)
+    Row(MakeJob(id, kNow - 100, ExecutionStatus::kQueued), 1);
+  EXPECT_EQ(Told().size(), kMany);
+  for (std::uint32_t id = 1; id <= kMany; ++id) {
+    Job job = MakeJob(id, kNow - 100, ExecutionStatus::kQueued);
+    job.execution.native_reason = "JobHeldAdmin";
+    Row(job, 2);
+  }
+  EXPECT_EQ(Told().size(), 1'000U);
+  Pass(100s);
+  EXPECT_EQ(Told().size(), 100U);
+  Pass(100s);
+  EXPECT_EQ(Told().size(), 100U);
+  Pass(3600s);
+  EXPECT_TRUE(Told().empty());
+}
+
 TEST_F(Keeping, WaitingRunsAreToldAgainSeldom) {
   options.waiting_updates_per_s = 0;
   Start();
