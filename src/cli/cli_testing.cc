@@ -50,6 +50,7 @@ FakePlatform::FakePlatform() {
   AddComputes();
   AddQueries();
   AddIntelligence();
+  AddDiagnosis();
   net::HttpServerOptions options;
   options.name = "fake";
   options.address = "127.0.0.1";
@@ -377,12 +378,6 @@ void FakePlatform::AddQueries() {
 
 void FakePlatform::AddIntelligence() {
   namespace v1 = intelligence::v1;
-  Answer<v1::DiagnoseRequest, v1::DiagnoseResponse>(
-      "intelligence.v1.IntelligenceService.Diagnose",
-      [this](const v1::DiagnoseRequest& request) -> base::Result<v1::DiagnoseResponse> {
-        diagnosed.push_back(request);
-        return diagnosis;
-      });
   Answer<v1::AnalyseRequest, v1::AnalyseResponse>(
       "intelligence.v1.IntelligenceService.Analyse",
       [this](const v1::AnalyseRequest& request) -> base::Result<v1::AnalyseResponse> {
@@ -421,6 +416,39 @@ void FakePlatform::AddIntelligence() {
         }
         if (response.has_artifact()) return response;
         return base::Fail(base::Code::kNotFound, "artifact.not_found", "no such artefact");
+      });
+}
+
+void FakePlatform::AddDiagnosis() {
+  namespace v1 = intelligence::v1;
+  Answer<v1::DiagnoseRequest, v1::DiagnoseResponse>(
+      "intelligence.v1.IntelligenceService.Diagnose",
+      [this](const v1::DiagnoseRequest& request) -> base::Result<v1::DiagnoseResponse> {
+        diagnosed.push_back(request);
+        return diagnosis;
+      });
+  Answer<v1::ListFailureClassesRequest, v1::ListFailureClassesResponse>(
+      "intelligence.v1.IntelligenceService.ListFailureClasses",
+      [this](const v1::ListFailureClassesRequest& request)
+          -> base::Result<v1::ListFailureClassesResponse> {
+        classes_asked.push_back(request);
+        v1::ListFailureClassesResponse response;
+        for (const std::string& id : request.execution_ids()) {
+          for (const v1::FailureClass& known : failure_classes)
+            if (known.execution_id() == id) *response.add_classes() = known;
+        }
+        return response;
+      });
+  Answer<v1::ListRunbooksRequest, v1::ListRunbooksResponse>(
+      "intelligence.v1.IntelligenceService.ListRunbooks",
+      [this](const v1::ListRunbooksRequest&) -> base::Result<v1::ListRunbooksResponse> {
+        return runbooks;
+      });
+  Answer<v1::GetRunbookRequest, v1::GetRunbookResponse>(
+      "intelligence.v1.IntelligenceService.GetRunbook",
+      [this](const v1::GetRunbookRequest& request) -> base::Result<v1::GetRunbookResponse> {
+        if (request.id() == runbook.summary().id()) return runbook;
+        return base::Fail(base::Code::kNotFound, "runbook.not_found", "there is no such runbook");
       });
 }
 

@@ -89,7 +89,11 @@ class FakePlatform final : public net::Authenticator {
   data::v1::GetClusterStateResponse cluster;
   intelligence::v1::DiagnoseResponse diagnosis;  // the answer to every question why
   std::vector<intelligence::v1::DiagnoseRequest> diagnosed;
-  intelligence::v1::AnalyseResponse analysis;  // the answer to every question
+  std::vector<intelligence::v1::FailureClass> failure_classes;  // those asked for are given
+  std::vector<intelligence::v1::ListFailureClassesRequest> classes_asked;
+  intelligence::v1::ListRunbooksResponse runbooks;
+  intelligence::v1::GetRunbookResponse runbook;  // of the one with its summary's id
+  intelligence::v1::AnalyseResponse analysis;    // the answer to every question
   std::vector<intelligence::v1::Run> runs;
   std::vector<intelligence::v1::Artifact> artefacts;
   control::v1::Identity identity;
@@ -119,6 +123,7 @@ class FakePlatform final : public net::Authenticator {
   void AddComputes();
   void AddQueries();
   void AddIntelligence();
+  void AddDiagnosis();
   control::v1::AccessToken NewAccessToken();
 
   mutable std::mutex mutex_;  // guards what handlers change

@@ -23,22 +23,22 @@ constinit const CommandSpec kCompute = {
     .description = "A compute is whatever runs one expanse-daemon: a cluster or a single machine.",
     .children = kComputeChildren};
 
-constexpr const CommandSpec* kRootChildren[] = {&kLoginCommand,
-                                                &kLogoutCommand,
-                                                &kStatusCommand,
-                                                &kRefreshCommand,
-                                                &kKeys,
-                                                &kCompute,
-                                                &kExecutionsCommand,
-                                                &kMetricsCommand,
-                                                &kLogsCommand,
-                                                &kAnalyseCommand,
-                                                &kDiagnoseCommand,
-                                                &kRunCommand,
-                                                &kVersionCommand,
-                                                &kCompletionsCommand,
-                                                &kManCommand,
-                                                &kHelpCommand};
+constexpr const CommandSpec* kRunbookChildren[] = {&kRunbookListCommand, &kRunbookShowCommand,
+                                                   &kRunbookTestCommand};
+constinit const CommandSpec kRunbook = {
+    .name = "runbook",
+    .summary = "List, show and test what diagnose knows about failures",
+    .description =
+        "A runbook is what a class of failure looks like and what there is to say about it. The "
+        "program has its own; a site adds others in a directory of the server.",
+    .children = kRunbookChildren};
+
+constexpr const CommandSpec* kRootChildren[] = {
+    &kLoginCommand, &kLogoutCommand,  &kStatusCommand,      &kRefreshCommand,
+    &kKeys,         &kCompute,        &kExecutionsCommand,  &kMetricsCommand,
+    &kLogsCommand,  &kAnalyseCommand, &kDiagnoseCommand,    &kRunbook,
+    &kRunCommand,   &kVersionCommand, &kCompletionsCommand, &kManCommand,
+    &kHelpCommand};
 constexpr EnvironmentSpec kRootEnvironment[] = {
     {"EXPANSE_API_KEY", "Personal key for `expanse login`"},
     {"EXPANSE_API_URL", "Control plane, instead of the session's"},

@@ -36,6 +36,9 @@ extern const CommandSpec kAnalyseListCommand;
 extern const CommandSpec kAnalyseShowCommand;
 
 extern const CommandSpec kDiagnoseCommand;
+extern const CommandSpec kRunbookListCommand;
+extern const CommandSpec kRunbookShowCommand;
+extern const CommandSpec kRunbookTestCommand;
 
 extern const CommandSpec kRunCommand;
 

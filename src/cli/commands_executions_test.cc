@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -7,6 +8,9 @@
 
 namespace expanse::cli {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 const std::string kTestData = std::string(EXPANSE_SOURCE_DIR) + "/testdata";
 
@@ -42,6 +46,13 @@ class ExecutionCommands : public testing::Test {
     queued.clear_started_at();
     harness_.SignIn(platform_);
   }
+  void Diagnose(int n, const std::string& failure_class, const std::string& title) {
+    intelligence::v1::FailureClass& known = platform_.failure_classes.emplace_back();
+    known.set_execution_id(Id(n));
+    known.set_failure_class(failure_class);
+    known.set_title(title);
+    known.set_confidence(intelligence::v1::CONFIDENCE_LABEL_HIGH);
+  }
   void UseTerminal(std::size_t width) {
     terminal_.width = width;
     harness_.clock.pinned = base::FromMicros(1'790'000'301'000'000);
@@ -52,6 +63,7 @@ class ExecutionCommands : public testing::Test {
 };
 
 TEST_F(ExecutionCommands, TableInAPipeIsComplete) {
+  Diagnose(2, "host_out_of_memory", "Out of host memory");
   ASSERT_EQ(harness_.Run({"executions"}), 0) << terminal_.err;
   ExpectGolden(kTestData, "executions-pipe.txt", terminal_.out);
   EXPECT_EQ(terminal_.err, "");
@@ -59,10 +71,63 @@ TEST_F(ExecutionCommands, TableInAPipeIsComplete) {
 }
 
 TEST_F(ExecutionCommands, TableOnATerminalFitsAndIsColoured) {
-  UseTerminal(100);
+  Diagnose(2, "host_out_of_memory", "Out of host memory");
+  UseTerminal(120);
   terminal_.colour = true;
   ASSERT_EQ(harness_.Run({"executions"}), 0) << terminal_.err;
   ExpectGolden(kTestData, "executions-terminal.txt", terminal_.out);
+  UseTerminal(90);
+  terminal_.colour = false;
+  ASSERT_EQ(harness_.Run({"executions"}), 0) << terminal_.err;
+  EXPECT_THAT(terminal_.out, Not(HasSubstr("OUTCOME"))) << "the class says more";
+  EXPECT_THAT(terminal_.out, HasSubstr("  host_out_of"));
+}
+
+TEST_F(ExecutionCommands, FailedOnesShowTheirClass) {
+  Diagnose(2, "site\x1b[31m_class", "t\x1b[2J");
+  ASSERT_EQ(harness_.Run({"executions"}), 0) << terminal_.err;
+  ASSERT_EQ(platform_.classes_asked.size(), 1U);
+  ASSERT_EQ(platform_.classes_asked[0].execution_ids_size(), 1) << "only what may have failed";
+  EXPECT_EQ(platform_.classes_asked[0].execution_ids(0), Id(2));
+  EXPECT_THAT(terminal_.out, HasSubstr("14:13:22Z  site\\x1b[31m_class\n"));
+  EXPECT_THAT(terminal_.out, HasSubstr("14:13:21Z  -\n"));
+  ASSERT_EQ(harness_.Run({"executions", "show", Id(2)}), 0) << terminal_.err;
+  EXPECT_THAT(terminal_.out, HasSubstr("site\\x1b[31m_class (high): t\\x1b[2J\n"));
+  EXPECT_THAT(terminal_.out, HasSubstr("MORE          expanse diagnose " + Id(2) + "\n"));
+  EXPECT_THAT(terminal_.out, Not(HasSubstr("\x1b")));
+  ASSERT_EQ(harness_.Run({"executions", "show", Id(1)}), 0) << terminal_.err;
+  EXPECT_THAT(terminal_.out, Not(HasSubstr("DIAGNOSIS")));
+  EXPECT_EQ(platform_.classes_asked.size(), 2U) << "a successful run has none to ask for";
+}
+
+TEST_F(ExecutionCommands, ClassesAreAskedForInThousands) {
+  platform_.executions.clear();
+  for (int n = 0; n < 1001; ++n) {
+    platform_.executions.push_back(MakeExecution(n % 10));
+    platform_.executions.back().set_status(data::v1::EXECUTION_STATUS_FAILED);
+  }
+  ASSERT_EQ(harness_.Run({"executions", "--limit", "2000"}), 0) << terminal_.err;
+  ASSERT_EQ(platform_.classes_asked.size(), 2U);
+  EXPECT_EQ(platform_.classes_asked[0].execution_ids_size(), 1000);
+  EXPECT_EQ(platform_.classes_asked[1].execution_ids_size(), 1);
+}
+
+TEST_F(ExecutionCommands, TheListIsThereWithoutTheIntelligencePlane) {
+  const auto run = [&](base::Code code) {
+    platform_.FailWith("ListFailureClasses",
+                       {.code = code, .reason = "x", .message = "no\x1b[31m"});
+    EXPECT_EQ(harness_.Run({"executions"}), 0);
+    EXPECT_THAT(terminal_.out, HasSubstr("14:13:22Z  -\n"));
+    return terminal_.err;
+  };
+  EXPECT_EQ(run(base::Code::kUnimplemented), "") << "a server older than the question";
+  EXPECT_EQ(run(base::Code::kPermissionDenied), "");
+  EXPECT_THAT(run(base::Code::kAborted), HasSubstr("failure classes are not known: no\\x1b["));
+  platform_.has_intelligence = false;
+  harness_.SignIn(platform_);
+  const int refreshes = platform_.refreshes();
+  EXPECT_EQ(run(base::Code::kAborted), "");
+  EXPECT_EQ(platform_.refreshes(), refreshes) << "nothing to discover each time";
 }
 
 TEST_F(ExecutionCommands, LinksToTheConsoleThatIsKnown) {
@@ -70,8 +135,7 @@ TEST_F(ExecutionCommands, LinksToTheConsoleThatIsKnown) {
   EXPECT_EQ(terminal_.out.find("CONSOLE"), std::string::npos);
   harness_.app.environment["EXPANSE_CONSOLE_URL"] = "https://console.test/";
   ASSERT_EQ(harness_.Run({"executions"}), 0);
-  EXPECT_NE(terminal_.out.find("  https://console.test/executions/" + Id(1) + "\n"),
-            std::string::npos);
+  EXPECT_THAT(terminal_.out, HasSubstr("  https://console.test/executions/" + Id(1) + "  -\n"));
   harness_.app.environment.clear();
   platform_.console_url = "https://discovered.test";
   harness_.SignIn(platform_);
@@ -129,11 +193,12 @@ TEST_F(ExecutionCommands, MineAreThoseOfMySubmitUsers) {
 TEST_F(ExecutionCommands, NothingFoundIsSaidBesideTheHeader) {
   platform_.executions.clear();
   ASSERT_EQ(harness_.Run({"executions"}), 0);
-  EXPECT_EQ(terminal_.out, "EXECUTION ID  JOB ID  USER  STATUS  OUTCOME  STARTED\n");
+  EXPECT_EQ(terminal_.out, "EXECUTION ID  JOB ID  USER  STATUS  OUTCOME  STARTED  CLASS\n");
   EXPECT_EQ(terminal_.err, "No executions match.\n");
 }
 
 TEST_F(ExecutionCommands, ShowIsCompleteAndLeavesUnknownOut) {
+  Diagnose(2, "host_out_of_memory", "Out of host memory");
   auto& execution = platform_.executions[1];
   execution.set_name("grow");
   execution.add_command("python3");

@@ -144,7 +144,7 @@ base::Status Planes::SignOut() {
 
 base::Status Planes::Call(const std::string& url, std::string_view method,
                           const google::protobuf::Message& request,
-                          google::protobuf::Message* response) {
+                          google::protobuf::Message* response, std::chrono::milliseconds timeout) {
   // Renewing replaces the session that `url` may be a part of.
   const std::string target = url;  // NOLINT(performance-unnecessary-copy-initialization)
   if (!AccessTokenIsFresh()) {
@@ -154,17 +154,20 @@ base::Status Planes::Call(const std::string& url, std::string_view method,
     EXPANSE_ASSIGN_OR_RETURN(client_, OpenClient(*app_, target));
     client_url_ = target;
   }
-  auto status = client_->CallErased(method, request, response, {.bearer = session_.access_token});
+  auto status = client_->CallErased(method, request, response,
+                                    {.bearer = session_.access_token, .timeout = timeout});
   if (status || status.error().code != base::Code::kUnauthenticated) return status;
   // Refused although it looked fresh: this host's clock is behind, or the signing key was replaced.
   EXPANSE_RETURN_IF_ERROR(RenewUnlessDone(session_.access_token, {}, /*force=*/false));
-  return client_->CallErased(method, request, response, {.bearer = session_.access_token});
+  return client_->CallErased(method, request, response,
+                             {.bearer = session_.access_token, .timeout = timeout});
 }
 
 base::Status Planes::CallDiscovered(std::string Session::* url, std::string_view plane,
                                     std::string_view method,
                                     const google::protobuf::Message& request,
-                                    google::protobuf::Message* response) {
+                                    google::protobuf::Message* response,
+                                    std::chrono::milliseconds timeout) {
   if ((session_.*url).empty()) {
     EXPANSE_RETURN_IF_ERROR(Renew({}));
     if ((session_.*url).empty()) {
@@ -172,7 +175,7 @@ base::Status Planes::CallDiscovered(std::string Session::* url, std::string_view
                         fmt::format("{} names no {} plane", control_plane_url_, plane));
     }
   }
-  return Call(session_.*url, method, request, response);
+  return Call(session_.*url, method, request, response, timeout);
 }
 
 }  // namespace expanse::cli

@@ -2,6 +2,7 @@
 // where the other planes are.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -57,13 +58,15 @@ class Planes {
         CallDiscovered(&Session::data_plane_url, "data", method, request, &response));
     return response;
   }
-  // Fails with session.no_intelligence_plane when the control plane names none.
+  // Fails with session.no_intelligence_plane when the control plane names none. `timeout` 0 is the
+  // program's.
   template <typename Response>
-  base::Result<Response> Intelligence(std::string_view method,
-                                      const google::protobuf::Message& request) {
+  base::Result<Response> Intelligence(
+      std::string_view method, const google::protobuf::Message& request,
+      std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) {
     Response response;
     EXPANSE_RETURN_IF_ERROR(CallDiscovered(&Session::intelligence_plane_url, "intelligence", method,
-                                           request, &response));
+                                           request, &response, timeout));
     return response;
   }
 
@@ -82,11 +85,13 @@ class Planes {
         session_(std::move(session)),
         control_plane_url_(std::move(control_plane_url)) {}
   base::Status Call(const std::string& url, std::string_view method,
-                    const google::protobuf::Message& request, google::protobuf::Message* response);
+                    const google::protobuf::Message& request, google::protobuf::Message* response,
+                    std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
   // At the session's `url` of the plane; asks control for it where the session has none.
   base::Status CallDiscovered(std::string Session::* url, std::string_view plane,
                               std::string_view method, const google::protobuf::Message& request,
-                              google::protobuf::Message* response);
+                              google::protobuf::Message* response,
+                              std::chrono::milliseconds timeout = std::chrono::milliseconds(0));
   // Under the lock: takes what another command renewed meanwhile (an access token other than
   // `spent`), else renews. `spent` is a copy: the session that it came from is replaced meanwhile.
   base::Status RenewUnlessDone(std::string spent, const std::string& organisation_id, bool force);

@@ -22,6 +22,7 @@ _expanse() {
       'expanse logs') path='expanse logs' ;;
       'expanse analyse' | 'expanse analyze') path='expanse analyse' ;;
       'expanse diagnose') path='expanse diagnose' ;;
+      'expanse runbook') path='expanse runbook' ;;
       'expanse run') path='expanse run' ;;
       'expanse version') path='expanse version' ;;
       'expanse completions') path='expanse completions' ;;
@@ -43,6 +44,9 @@ _expanse() {
       'expanse analyse apply') path='expanse analyse apply' ;;
       'expanse analyse list') path='expanse analyse list' ;;
       'expanse analyse show') path='expanse analyse show' ;;
+      'expanse runbook list') path='expanse runbook list' ;;
+      'expanse runbook show') path='expanse runbook show' ;;
+      'expanse runbook test') path='expanse runbook test' ;;
     esac
   done
   case "$path $previous" in
@@ -97,6 +101,8 @@ _expanse() {
     'expanse diagnose --source-type') COMPREPLY=($(compgen -W 'slurm kubernetes nomad host' -- "$current")); return ;;
     'expanse diagnose --source') COMPREPLY=($(compgen -f -- "$current")); return ;;
     'expanse diagnose --compute') return ;;
+    'expanse runbook test --case') COMPREPLY=($(compgen -f -- "$current")); return ;;
+    'expanse runbook test --log') COMPREPLY=($(compgen -f -- "$current")); return ;;
     'expanse run --name') return ;;
     'expanse run --memory') return ;;
     'expanse run --walltime') return ;;
@@ -106,7 +112,7 @@ _expanse() {
     'expanse man --directory') COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "$path" in
-    'expanse') words='login logout status refresh keys compute executions metrics logs analyse diagnose run version completions man help --help --version' ;;
+    'expanse') words='login logout status refresh keys compute executions metrics logs analyse diagnose runbook run version completions man help --help --version' ;;
     'expanse login') words='--api-key --sign-in-link --control-plane --organisation-id --help' ;;
     'expanse logout') words='--help' ;;
     'expanse status') words='--json --help' ;;
@@ -134,6 +140,10 @@ _expanse() {
     'expanse analyse list') words='--limit --compute --all-users --json --help' ;;
     'expanse analyse show') words='--json --help' ;;
     'expanse diagnose') words='--source-type --source --compute --prompt --json --no-cache --help' ;;
+    'expanse runbook') words='list show test --help' ;;
+    'expanse runbook list') words='--local --json --help' ;;
+    'expanse runbook show') words='--local --json --help' ;;
+    'expanse runbook test') words='--case --log --help' ;;
     'expanse run') words='--name --memory --walltime --no-capture --no-sources --source --comment --spool-dir --help' ;;
     'expanse version') words='--help' ;;
     'expanse completions') words='--help' ;;

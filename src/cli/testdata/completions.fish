@@ -11,6 +11,7 @@ complete -c expanse -n '__fish_use_subcommand' -a metrics -d 'Export an executio
 complete -c expanse -n '__fish_use_subcommand' -a logs -d 'Print the captured end of an execution'\''s output'
 complete -c expanse -n '__fish_use_subcommand' -a analyse -d 'Recommend resources before a workload runs'
 complete -c expanse -n '__fish_use_subcommand' -a diagnose -d 'Explain why an execution failed'
+complete -c expanse -n '__fish_use_subcommand' -a runbook -d 'List, show and test what diagnose knows about failures'
 complete -c expanse -n '__fish_use_subcommand' -a run -d 'Run a command here and capture it'
 complete -c expanse -n '__fish_use_subcommand' -a version -d 'Print the version'
 complete -c expanse -n '__fish_use_subcommand' -a completions -d 'Print a completion script for a shell'
@@ -121,6 +122,16 @@ complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l compute -d 'Whe
 complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l prompt -d 'Print only the prompt for your coding agent'
 complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l json -d 'Print the API'\''s JSON'
 complete -c expanse -n '__fish_seen_subcommand_from diagnose' -l no-cache -d 'Ask anew instead of taking the answer of an earlier run'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and not __fish_seen_subcommand_from list show test' -a list -d 'List the classes of failure that diagnose knows'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and not __fish_seen_subcommand_from list show test' -a show -d 'Print a runbook as it was written'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and not __fish_seen_subcommand_from list show test' -a test -d 'Check runbooks of your own, without a server'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from list' -l local -d 'Those of this program, without asking the server'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from list' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from show' -l local -d 'Those of this program, without asking the server'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from show' -l json -d 'Print the API'\''s JSON'
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from test' -l case -d 'Cases to diagnose with them, JSON; each may name the class it should get' -r -F
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from test' -l log -d 'Output of a failed run to diagnose with them' -r -F
+complete -c expanse -n '__fish_seen_subcommand_from runbook; and __fish_seen_subcommand_from test' -F
 complete -c expanse -n '__fish_seen_subcommand_from run' -l name -d 'Name of the execution' -x
 complete -c expanse -n '__fish_seen_subcommand_from run' -l memory -d 'Memory limit, such as 512M or 16GiB; needs a cgroup of its own' -x
 complete -c expanse -n '__fish_seen_subcommand_from run' -l walltime -d 'End the command after 90s, 2h or 1-02:00:00' -x

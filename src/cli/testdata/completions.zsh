@@ -21,6 +21,7 @@ _expanse() {
         'logs:Print the captured end of an execution'\''s output'
         'analyse:Recommend resources before a workload runs'
         'diagnose:Explain why an execution failed'
+        'runbook:List, show and test what diagnose knows about failures'
         'run:Run a command here and capture it'
         'version:Print the version'
         'completions:Print a completion script for a shell'
@@ -41,6 +42,7 @@ _expanse() {
         logs) _expanse_logs ;;
         analyse | analyze) _expanse_analyse ;;
         diagnose) _expanse_diagnose ;;
+        runbook) _expanse_runbook ;;
         run) _expanse_run ;;
         version) _expanse_version ;;
         completions) _expanse_completions ;;
@@ -374,6 +376,53 @@ _expanse_diagnose() {
     '--prompt[Print only the prompt for your coding agent]' \
     '--json[Print the API'\''s JSON]' \
     '--no-cache[Ask anew instead of taking the answer of an earlier run]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_runbook() {
+  local state line
+  local -a commands
+  _arguments -C \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '1: :->command' '*:: :->rest'
+  case $state in
+    command)
+      commands=(
+        'list:List the classes of failure that diagnose knows'
+        'show:Print a runbook as it was written'
+        'test:Check runbooks of your own, without a server'
+      )
+      _describe command commands ;;
+    rest)
+      case $line[1] in
+        list) _expanse_runbook_list ;;
+        show) _expanse_runbook_show ;;
+        test) _expanse_runbook_test ;;
+      esac ;;
+  esac
+}
+
+_expanse_runbook_list() {
+  _arguments \
+    '--local[Those of this program, without asking the server]' \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_runbook_show() {
+  _arguments \
+    '--local[Those of this program, without asking the server]' \
+    '--json[Print the API'\''s JSON]' \
+    '(-h --help)'{-h,--help}'[Show help]' \
+    '*:argument:_files'
+}
+
+_expanse_runbook_test() {
+  _arguments \
+    '*''--case[Cases to diagnose with them, JSON; each may name the class it should get]:FILE:_files' \
+    '*''--log[Output of a failed run to diagnose with them]:FILE:_files' \
     '(-h --help)'{-h,--help}'[Show help]' \
     '*:argument:_files'
 }
