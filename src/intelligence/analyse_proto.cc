@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "evidence/execution.h"
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
+#include "intelligence/confidence_proto.h"
 #include "workload/submission.h"
 
 namespace expanse::intelligence {
@@ -189,18 +190,6 @@ void PutCited(const analyse::Cited& in, v1::CitedExecution* out) {
   out->set_similarity(Hundredths(in.similarity));
   out->set_ending(std::string(predict::Name(in.ending)));
   out->set_summary(Text(in.summary));
-}
-
-v1::ConfidenceLabel LabelOf(predict::Confidence confidence) {
-  switch (confidence) {
-    case predict::Confidence::kLow:
-      return v1::CONFIDENCE_LABEL_LOW;
-    case predict::Confidence::kMedium:
-      return v1::CONFIDENCE_LABEL_MEDIUM;
-    case predict::Confidence::kHigh:
-      return v1::CONFIDENCE_LABEL_HIGH;
-  }
-  return v1::CONFIDENCE_LABEL_UNSPECIFIED;
 }
 
 void PutRightSize(const analyse::Answer& in, const std::optional<store::RunArtifactRow>& artifact,

@@ -40,4 +40,10 @@ inline store::RunScope ScopeOf(const net::CallContext& context) {
   return scope;
 }
 
+// Runs that nobody asked for: diagnoses of the organisation's executions.
+inline store::RunScope SystemScopeOf(const net::CallContext& context) {
+  return {.organisation_id = context.caller.organisation_id,
+          .user_id = std::string(store::kSystemUser)};
+}
+
 }  // namespace expanse::intelligence

@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/analyse_proto.h"
+#include "intelligence/confidence_proto.h"
 #include "intelligence/predict/probability.h"
 
 namespace expanse::intelligence {
@@ -20,18 +21,6 @@ using base::ToValidUtf8;
 
 std::unexpected<base::Error> Invalid(std::string reason, std::string message) {
   return base::Fail(Code::kInvalidArgument, std::move(reason), std::move(message));
-}
-
-v1::ConfidenceLabel LabelOf(predict::Confidence confidence) {
-  switch (confidence) {
-    case predict::Confidence::kLow:
-      return v1::CONFIDENCE_LABEL_LOW;
-    case predict::Confidence::kMedium:
-      return v1::CONFIDENCE_LABEL_MEDIUM;
-    case predict::Confidence::kHigh:
-      return v1::CONFIDENCE_LABEL_HIGH;
-  }
-  return v1::CONFIDENCE_LABEL_UNSPECIFIED;
 }
 
 v1::PipelineStageStatus StatusOf(diagnose::StageStatus status) {

@@ -8,6 +8,7 @@
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/callers.h"
 #include "intelligence/diagnose_proto.h"
+#include "intelligence/failure_labels.h"
 
 namespace expanse::intelligence {
 namespace {
@@ -80,14 +81,17 @@ base::Result<v1::DiagnoseResponse> DiagnoseService::Answer(const net::CallContex
     if (StatusOf(outcome.error()) == "failed") KeepFailure(runs_, run, outcome.error());
     return std::unexpected(std::move(outcome).error());
   }
+  run.status = store::RunStatus::kSucceeded;
   if (outcome->cached) {
+    EXPANSE_RETURN_IF_ERROR(
+        KeepLabel(runs_.labels(), *shared, *outcome, *outcome->cached, clock_.Now()));
     metrics_.Ended(run.kind, "cached", running.took());
     return ResponseOf(outcome->cached->run_id, outcome->cached->answer, /*cached=*/true);
   }
-  run.status = store::RunStatus::kSucceeded;
   run.cache_key = outcome->cache_key;
   run.answer = outcome->answer;
   EXPANSE_RETURN_IF_ERROR(runs_.Add(run, {}));
+  EXPANSE_RETURN_IF_ERROR(KeepLabel(runs_.labels(), *shared, *outcome, run, clock_.Now()));
   metrics_.Ended(run.kind, "succeeded", running.took());
   return ResponseOf(run.run_id, run.answer, /*cached=*/false);
 }

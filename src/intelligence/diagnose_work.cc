@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "expanse/intelligence/v1/diagnose.pb.h"
+#include "intelligence/confidence_proto.h"
 #include "intelligence/diagnose/diagnose.h"
 #include "intelligence/diagnose_proto.h"
 
@@ -28,6 +29,22 @@ base::Result<evidence::Execution> DiagnoseWork::Find(const std::string& organisa
   return std::move(page.executions.front());
 }
 
+base::Result<bool> DiagnoseWork::FindCached(const DiagnoseTask& task, const std::string& key,
+                                            DiagnoseOutcome* outcome) {
+  for (const std::string_view user : {std::string_view(task.user_id), store::kSystemUser}) {
+    EXPANSE_ASSIGN_OR_RETURN(auto run, runs_.FindCached(task.organisation_id, user, key));
+    v1::DiagnoseResult answer;
+    // One that cannot be read any more is answered anew.
+    if (!run || !answer.ParseFromString(run->answer)) continue;
+    outcome->cached = std::move(run);
+    outcome->failure_class = answer.display().failure_class();
+    outcome->title = answer.title();
+    outcome->confidence = ConfidenceOf(answer.confidence());
+    return true;
+  }
+  return false;
+}
+
 base::Result<DiagnoseOutcome> DiagnoseWork::Do(const DiagnoseTask& task) {
   EXPANSE_ASSIGN_OR_RETURN(
       const diagnose::Case of,
@@ -39,12 +56,8 @@ base::Result<DiagnoseOutcome> DiagnoseWork::Do(const DiagnoseTask& task) {
   DiagnoseOutcome outcome;
   outcome.cache_key = CacheKey(of, runbooks.version);
   if (task.use_cache) {
-    EXPANSE_ASSIGN_OR_RETURN(
-        outcome.cached, runs_.FindCached(task.organisation_id, task.user_id, outcome.cache_key));
-    // One that cannot be read any more is answered anew.
-    if (outcome.cached && v1::DiagnoseResult().ParseFromString(outcome.cached->answer))
-      return outcome;
-    outcome.cached.reset();
+    EXPANSE_ASSIGN_OR_RETURN(const bool found, FindCached(task, outcome.cache_key, &outcome));
+    if (found) return outcome;
   }
   const diagnose::Diagnosis diagnosis = diagnose::Diagnose(of, *runbooks.set);
   outcome.answer = ResultOf(of, diagnosis).SerializeAsString();

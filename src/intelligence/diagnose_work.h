@@ -20,6 +20,10 @@ class DiagnoseWork final : public Diagnoser {
   base::Result<DiagnoseOutcome> Do(const DiagnoseTask& task) override;
 
  private:
+  // An earlier run of the user, else of the system, with this key whose answer can be read.
+  base::Result<bool> FindCached(const DiagnoseTask& task, const std::string& key,
+                                DiagnoseOutcome* outcome);
+
   const diagnose_case::Stores stores_;
   RunbookSource& runbooks_;
   store::RunStore& runs_;

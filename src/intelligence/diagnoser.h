@@ -30,10 +30,10 @@ struct DiagnoseTask {
 };
 
 struct DiagnoseOutcome {
-  std::optional<store::RunRow> cached;  // then nothing else is set
+  std::optional<store::RunRow> cached;  // then cache_key and answer are empty
   std::string cache_key;
-  std::string answer;  // a serialised v1::DiagnoseResult
-  std::string failure_class;
+  std::string answer;         // a serialised v1::DiagnoseResult
+  std::string failure_class;  // empty: nothing failed
   std::string title;
   predict::Confidence confidence = predict::Confidence::kLow;
 };

@@ -33,6 +33,7 @@ IntelligencePlane::IntelligencePlane(const IntelligenceOptions& options, store::
              }),
       run_service_(runs),
       runbooks_(engines.runbooks),
+      failure_classes_(runs.labels()),
       retention_(options_, runs, clock, metrics) {
   analyse_.SetQueue(&queue_);
 }
@@ -54,6 +55,7 @@ base::Result<std::unique_ptr<IntelligencePlane>> IntelligencePlane::Create(
 void IntelligencePlane::AddMethods(net::ConnectRouter& router) {
   Add(router, "Analyse", analyse_, &AnalyseService::Analyse);
   Add(router, "Diagnose", diagnose_, &DiagnoseService::Diagnose);
+  Add(router, "ListFailureClasses", failure_classes_, &FailureClassService::ListFailureClasses);
   Add(router, "ListRunbooks", runbooks_, &RunbookService::ListRunbooks);
   Add(router, "GetRunbook", runbooks_, &RunbookService::GetRunbook);
   Add(router, "GetRun", run_service_, &RunService::GetRun);

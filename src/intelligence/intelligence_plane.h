@@ -11,6 +11,7 @@
 #include "intelligence/analyser.h"
 #include "intelligence/diagnose_service.h"
 #include "intelligence/diagnoser.h"
+#include "intelligence/failure_labels.h"
 #include "intelligence/options.h"
 #include "intelligence/run_executor.h"
 #include "intelligence/run_metrics.h"
@@ -56,6 +57,7 @@ class IntelligencePlane {
   AnalyseService& analyse() { return analyse_; }
   DiagnoseService& diagnose() { return diagnose_; }
   RunService& run_service() { return run_service_; }
+  FailureClassService& failure_classes() { return failure_classes_; }
   RunbookService& runbooks() { return runbooks_; }
   RunRetention& retention() { return retention_; }
 
@@ -71,6 +73,7 @@ class IntelligencePlane {
   RunQueue queue_;
   RunService run_service_;
   RunbookService runbooks_;
+  FailureClassService failure_classes_;
   RunRetention retention_;
 };
 

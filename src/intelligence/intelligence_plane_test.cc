@@ -110,6 +110,8 @@ TEST_F(IntelligencePlaneTest, AnswersEveryCallerOfEveryMethodAsTheTableSays) {
   const std::string diagnose =
       std::string(R"({"execution_id": ")") + FakeDiagnoser::kExecution + R"("})";
   const auto diagnosed = row("ok", "not_found");
+  const std::string classes =
+      std::string(R"({"execution_ids": [")") + FakeDiagnoser::kExecution + R"("]})";
   struct Row {
     std::string body;
     std::map<std::string, std::string> answers;
@@ -117,7 +119,7 @@ TEST_F(IntelligencePlaneTest, AnswersEveryCallerOfEveryMethodAsTheTableSays) {
   const std::map<std::string, Row> table = {
       {"Analyse", {kAsk, row("ok", "ok")}},
       {"Diagnose", {diagnose, diagnosed}},
-      {"ListFailureClasses", {"{}", {}}},  // is answered once its table is there
+      {"ListFailureClasses", {classes, row("ok", "ok")}},
       {"ListRunbooks", {"{}", row("ok", "ok")}},
       {"GetRunbook", {R"({"id": "host_out_of_memory"})", row("ok", "ok")}},
       {"GetRun", {run, row("not_found", "not_found")}},

@@ -42,6 +42,8 @@ void RunRetention::RunOnce(const std::stop_token& stop) {
   const base::WallTime before = clock_.Now() - options_.keep_runs;
   if (options_.keep_runs.count() > 0)
     DropAll(stop, "old runs", [&] { return runs_.DropBefore(before, kRunsPerStep); });
+  DropAll(stop, "old failure classes",
+          [&] { return runs_.labels().DropBefore(before, kRunsPerStep); });
   if (options_.runs_per_user > 0) {
     DropAll(stop, "runs beyond their number",
             [&] { return runs_.DropBeyond(options_.runs_per_user, kRunsPerStep); });

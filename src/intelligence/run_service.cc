@@ -90,10 +90,13 @@ base::Result<v1::GetRunResponse> RunService::GetRun(const net::CallContext& cont
                                                     const v1::GetRunRequest& request) {
   EXPANSE_RETURN_IF_ERROR(RequireUser(context));
   if (!base::IsUuid(request.run_id())) return Invalid("run.id", "run_id is a UUID");
-  EXPANSE_ASSIGN_OR_RETURN(const store::RunRow run, runs_.Get(ScopeOf(context), request.run_id()));
+  auto run = runs_.Get(ScopeOf(context), request.run_id());
+  if (!run && run.error().code == Code::kNotFound && ReadsExecutions(context))
+    run = runs_.Get(SystemScopeOf(context), request.run_id());
+  if (!run) return std::unexpected(std::move(run).error());
   v1::GetRunResponse response;
-  PutRun(run, response.mutable_run());
-  EXPANSE_RETURN_IF_ERROR(PutAnswer(run, response.mutable_run()));
+  PutRun(*run, response.mutable_run());
+  EXPANSE_RETURN_IF_ERROR(PutAnswer(*run, response.mutable_run()));
   return response;
 }
 

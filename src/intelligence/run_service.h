@@ -1,5 +1,6 @@
 // The methods that show runs and artefacts again: GetRun, ListRuns, GetArtifact. Everything is of
 // the caller, or with executions.read_all of their organisation; what is not is not found.
+// Diagnoses that nobody asked for are shown to whoever may read executions.
 #pragma once
 
 #include "base/result.h"

@@ -139,6 +139,29 @@ TEST_F(TwoOrganisationsTest, DiagnosesOnesOwnExecutionsOnly) {
   EXPECT_EQ(without.error().code, base::Code::kPermissionDenied);
 }
 
+TEST_F(TwoOrganisationsTest, ShowsTheClassesOfItsOwnExecutionsOnly) {
+  const std::string id = "0190a0a0-0000-8000-8000-0000000000f1";
+  TestJob job{.id = id, .organisation = "org-1", .compute = "c1"};
+  job.status = evidence::ExecutionStatus::kFailed;
+  job.outcome = evidence::Outcome::kOutOfMemory;
+  Put(job);
+  const auto classes = [&](const net::CallContext& context) {
+    v1::ListFailureClassesRequest request;
+    request.add_execution_ids(id);
+    return plane_->failure_classes().ListFailureClasses(context, request).value();
+  };
+  EXPECT_EQ(classes(UserCall()).classes_size(), 0) << "never diagnosed";
+  const auto said = Diagnose(UserCall(), "job-" + id);
+  ASSERT_TRUE(said) << said.error().message;
+  ASSERT_EQ(classes(UserCall()).classes_size(), 1);
+  EXPECT_EQ(classes(UserCall()).classes(0).failure_class(), "host_out_of_memory");
+  EXPECT_EQ(classes(UserCall()).classes(0).run_id(), said->run_id());
+  EXPECT_EQ(classes(UserCall("user-9", "org-2")).classes_size(), 0);
+  // Asked again, the answer is the earlier one and the label stays.
+  ASSERT_TRUE(Diagnose(UserCall(), "job-" + id)->cached());
+  EXPECT_EQ(classes(UserCall()).classes(0).run_id(), said->run_id());
+}
+
 TEST_F(TwoOrganisationsTest, AnswersForARunThatSucceededWithoutAFailure) {
   const auto said = Diagnose(UserCall("user-1", "org-1"), "job-ours-1");
   ASSERT_TRUE(said) << said.error().message;

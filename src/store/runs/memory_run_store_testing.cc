@@ -169,6 +169,7 @@ base::Result<RunArtifactRow> MemoryRunStore::GetArtifact(const RunScope& scope,
 std::size_t MemoryRunStore::Drop(const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
     runs_.erase(id);
+    labels_.ForgetRun(id);
     std::erase_if(artifacts_, [&](const auto& entry) { return entry.second.run_id == id; });
   }
   return ids.size();
@@ -186,6 +187,14 @@ base::Result<std::size_t> MemoryRunStore::DropBefore(base::WallTime finished_bef
 }
 
 base::Result<std::size_t> MemoryRunStore::DropBeyond(std::size_t keep, std::size_t limit) {
+  return DropOldest(/*of_system=*/false, keep, limit);
+}
+
+base::Result<std::size_t> MemoryRunStore::DropSystemBeyond(std::size_t keep, std::size_t limit) {
+  return DropOldest(/*of_system=*/true, keep, limit);
+}
+
+std::size_t MemoryRunStore::DropOldest(bool of_system, std::size_t keep, std::size_t limit) {
   const std::scoped_lock lock(mutex_);
   std::map<std::pair<std::string, std::string>, std::size_t> over;
   for (const auto& [id, run] : runs_) {
@@ -193,7 +202,8 @@ base::Result<std::size_t> MemoryRunStore::DropBeyond(std::size_t keep, std::size
   }
   std::vector<std::string> ids;
   for (const RunRow* run : OldestFirst()) {
-    if (ids.size() == limit || !run->finished_at) continue;
+    if (ids.size() == limit || !run->finished_at || (run->user_id == kSystemUser) != of_system)
+      continue;
     std::size_t& left = over[{run->organisation_id, run->user_id}];
     if (left <= keep) continue;
     --left;

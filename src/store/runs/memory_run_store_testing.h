@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "store/runs/memory_labels_testing.h"
 #include "store/runs/run_store.h"
 
 namespace expanse::store {
@@ -30,11 +31,17 @@ class MemoryRunStore final : public RunStore {
                                            std::string_view artifact_id) override;
   base::Result<std::size_t> DropBefore(base::WallTime finished_before, std::size_t limit) override;
   base::Result<std::size_t> DropBeyond(std::size_t keep, std::size_t limit) override;
+  base::Result<std::size_t> DropSystemBeyond(std::size_t keep, std::size_t limit) override;
+  LabelStore& labels() override { return labels_; }
+  DiagnosisQueue& diagnoses() override { return diagnoses_; }
 
  private:
   std::vector<const RunRow*> OldestFirst() const;
+  std::size_t DropOldest(bool of_system, std::size_t keep, std::size_t limit);
   std::size_t Drop(const std::vector<std::string>& ids);
 
+  MemoryLabels labels_;
+  MemoryDiagnosisQueue diagnoses_{labels_};
   mutable std::mutex mutex_;  // guards both maps
   std::map<std::string, RunRow, std::less<>> runs_;
   std::map<std::string, RunArtifactRow, std::less<>> artifacts_;

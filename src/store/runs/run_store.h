@@ -10,12 +10,17 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "store/runs/diagnosis_queue.h"
+#include "store/runs/label_store.h"
 
 namespace expanse::store {
 
 // The numbers are stored.
 enum class RunKind : std::uint8_t { kAnalyse = 1, kDiagnose = 2 };
 enum class RunStatus : std::uint8_t { kQueued = 1, kRunning = 2, kSucceeded = 3, kFailed = 4 };
+
+// The user of runs that nobody asked for; no identity has this id.
+inline constexpr std::string_view kSystemUser = "system";
 
 struct RunRow {
   std::string run_id;  // a UUID, version 7
@@ -129,8 +134,14 @@ class RunStore {
   // transaction, and return how many. Call again until 0.
   virtual base::Result<std::size_t> DropBefore(base::WallTime finished_before,
                                                std::size_t limit) = 0;
-  // The oldest of each user beyond the newest `keep` that are over.
+  // The oldest of each user beyond the newest `keep` that are over; the system's are left alone.
   virtual base::Result<std::size_t> DropBeyond(std::size_t keep, std::size_t limit) = 0;
+  // The system's oldest of each organisation beyond the newest `keep` that are over.
+  virtual base::Result<std::size_t> DropSystemBeyond(std::size_t keep, std::size_t limit) = 0;
+
+  // Of the same database; live as long as the store.
+  virtual LabelStore& labels() = 0;
+  virtual DiagnosisQueue& diagnoses() = 0;
 };
 
 }  // namespace expanse::store

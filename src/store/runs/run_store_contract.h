@@ -284,6 +284,20 @@ TEST_P(RunStoreContract, KeepsOnlyTheNewestOfEachUser) {
   EXPECT_EQ(Ids({.scope = scope_}), Names({"a4", "a3", "b1", "b0", "q"}));
 }
 
+TEST_P(RunStoreContract, BoundsTheSystemsRunsApart) {
+  const std::string system(kSystemUser);
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(store_->Add(Over("a" + std::to_string(i), i), {}));
+    ASSERT_TRUE(store_->Add(Over("s" + std::to_string(i), i, system), {}));
+  }
+  EXPECT_EQ(store_->DropBeyond(1, 100), 3U);
+  EXPECT_EQ(Ids({.scope = {"o1", system}}), Names({"s3", "s2", "s1", "s0"}));
+  EXPECT_EQ(store_->DropSystemBeyond(2, 1), 1U);
+  EXPECT_EQ(store_->DropSystemBeyond(2, 100), 1U);
+  EXPECT_EQ(store_->DropSystemBeyond(2, 100), 0U);
+  EXPECT_EQ(Ids({.scope = scope_}), Names({"s3", "a3", "s2"}));
+}
+
 TEST_P(RunStoreContract, GivesARunToOneWorkerAlone) {
   constexpr int kRuns = 60;
   for (int i = 0; i < kRuns; ++i) ASSERT_TRUE(Enqueue(Queued("r" + std::to_string(i), i)));

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "store/runs/label_store_contract.h"
 #include "store/runs/memory_run_store_testing.h"
 #include "store/runs/run_store_contract.h"
 #include "store/runs/sqlite_run_store.h"
@@ -18,6 +19,8 @@ base::Result<std::unique_ptr<RunStore>> OpenMemory(const std::string&) {
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, RunStoreContract, ::testing::Values(&OpenSqlite));
 INSTANTIATE_TEST_SUITE_P(Memory, RunStoreContract, ::testing::Values(&OpenMemory));
+INSTANTIATE_TEST_SUITE_P(Sqlite, LabelStoreContract, ::testing::Values(&OpenSqlite));
+INSTANTIATE_TEST_SUITE_P(Memory, LabelStoreContract, ::testing::Values(&OpenMemory));
 
 RunRow Queued(std::uint64_t n) {
   return {.run_id = "r" + std::to_string(n),

@@ -33,6 +33,34 @@ std::span<const sql::Migration> RunMigrations() {
            " source_hash TEXT NOT NULL, created_at {int64} NOT NULL, data {bytes})",
            "CREATE INDEX artifact_by_run ON artifact (run_id)",
        }},
+      {2,
+       "failure classes and the queue of diagnoses",
+       {
+           "CREATE TABLE failure_label ("
+           " organisation_id TEXT NOT NULL, execution_id TEXT NOT NULL, compute_id TEXT NOT NULL,"
+           " failure_class TEXT NOT NULL, title {bytes}, confidence {int64} NOT NULL,"
+           " run_id TEXT REFERENCES run (run_id) ON DELETE SET NULL, asked_by TEXT NOT NULL,"
+           " user_name {bytes}, workload TEXT NOT NULL,"
+           " ended_at {int64} NOT NULL, diagnosed_at {int64} NOT NULL,"
+           " PRIMARY KEY (organisation_id, execution_id))",
+           "CREATE INDEX label_by_end ON failure_label (organisation_id, compute_id, ended_at)",
+           "CREATE INDEX label_by_run ON failure_label (run_id)",
+           "CREATE INDEX label_by_age ON failure_label (diagnosed_at)",
+           "CREATE TABLE failure_node ("
+           " organisation_id TEXT NOT NULL, execution_id TEXT NOT NULL, node TEXT NOT NULL,"
+           " PRIMARY KEY (organisation_id, execution_id, node),"
+           " FOREIGN KEY (organisation_id, execution_id)"
+           " REFERENCES failure_label (organisation_id, execution_id) ON DELETE CASCADE)",
+           "CREATE TABLE diagnosis_due ("
+           " organisation_id TEXT NOT NULL, execution_id TEXT NOT NULL, version {int64} NOT NULL,"
+           " tries {int64} NOT NULL, changed_at {int64} NOT NULL, due_at {int64} NOT NULL,"
+           " PRIMARY KEY (organisation_id, execution_id))",
+           "CREATE INDEX diagnosis_by_due ON diagnosis_due (due_at, organisation_id, "
+           "execution_id)",
+           "CREATE TABLE diagnosis_feed ("
+           " feed_id {int64} PRIMARY KEY, last_change {int64} NOT NULL, began {int64} NOT NULL)",
+           "INSERT INTO diagnosis_feed (feed_id, last_change, began) VALUES (1, 0, 0)",
+       }},
   };
   return migrations;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/runs/run_tables.h"
+#include "store/runs/sqlite_labels.h"
 #include "store/sql/database.h"
 
 namespace expanse::store {
@@ -93,7 +94,11 @@ std::string Select(std::string_view rest) {
 }  // namespace
 
 struct SqliteRunStore::Impl {
-  std::unique_ptr<sql::Database> database;
+  explicit Impl(std::unique_ptr<sql::Database> opened) : database(std::move(opened)) {}
+
+  const std::unique_ptr<sql::Database> database;
+  runs::SqliteLabels labels{*database};
+  runs::SqliteDiagnosisQueue diagnoses{*database};
 
   // Deletes those of `ids` that are over, each with its artefacts; all of them still are.
   base::Result<std::size_t> Drop(const std::vector<std::string>& ids) {
@@ -109,7 +114,43 @@ struct SqliteRunStore::Impl {
       return gone;
     });
   }
+
+  // The oldest beyond the newest `keep` of each user to whom `which` (of kSystemUser) applies.
+  base::Result<std::size_t> DropOldest(std::string_view which, std::size_t keep, std::size_t limit);
 };
+
+base::Result<std::size_t> SqliteRunStore::Impl::DropOldest(std::string_view which, std::size_t keep,
+                                                           std::size_t limit) {
+  struct Owner {
+    std::string organisation_id;
+    std::string user_id;
+    std::size_t beyond = 0;
+  };
+  std::vector<std::string> ids;
+  const std::string count =
+      std::string("SELECT organisation_id, user_id, COUNT(finished_at) FROM run WHERE ")
+          .append(which)
+          .append(" GROUP BY organisation_id, user_id HAVING COUNT(finished_at) > :keep");
+  // Counting goes over a whole index, so it is a read beside the writers.
+  EXPANSE_RETURN_IF_ERROR(database->WithRead([&](Transaction& tx) -> base::Status {
+    std::vector<Owner> owners;
+    EXPANSE_RETURN_IF_ERROR(
+        tx.Query(count, {kSystemUser, keep}, {Column::kText, Column::kText, Column::kInt},
+                 [&](const Row& row) {
+                   owners.push_back({row.Text(0), row.Text(1), row.Unsigned(2) - keep});
+                 }));
+    for (const Owner& owner : owners) {
+      if (ids.size() >= limit) break;
+      EXPANSE_RETURN_IF_ERROR(tx.Query(
+          "SELECT run_id FROM run WHERE organisation_id = :organisation AND user_id = :user AND "
+          "finished_at IS NOT NULL ORDER BY created_at, run_id LIMIT :limit",
+          {owner.organisation_id, owner.user_id, std::min(owner.beyond, limit - ids.size())},
+          {Column::kText}, [&](const Row& row) { ids.push_back(row.Text(0)); }));
+    }
+    return {};
+  }));
+  return Drop(ids);
+}
 
 SqliteRunStore::SqliteRunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SqliteRunStore::~SqliteRunStore() = default;
@@ -120,7 +161,7 @@ base::Result<std::unique_ptr<SqliteRunStore>> SqliteRunStore::Open(
                            sql::Database::Open({.path = options.path, .readers = options.readers},
                                                runs::RunMigrations()));
   return std::unique_ptr<SqliteRunStore>(
-      new SqliteRunStore(std::unique_ptr<Impl>(new Impl{std::move(database)})));
+      new SqliteRunStore(std::make_unique<Impl>(std::move(database))));
 }
 
 base::Status SqliteRunStore::Add(const RunRow& run, const std::vector<RunArtifactRow>& artifacts) {
@@ -305,32 +346,14 @@ base::Result<std::size_t> SqliteRunStore::DropBefore(base::WallTime finished_bef
 }
 
 base::Result<std::size_t> SqliteRunStore::DropBeyond(std::size_t keep, std::size_t limit) {
-  struct Owner {
-    std::string organisation_id;
-    std::string user_id;
-    std::size_t beyond = 0;
-  };
-  std::vector<std::string> ids;
-  // Counting goes over a whole index, so it is a read beside the writers.
-  EXPANSE_RETURN_IF_ERROR(impl_->database->WithRead([&](Transaction& tx) -> base::Status {
-    std::vector<Owner> owners;
-    EXPANSE_RETURN_IF_ERROR(
-        tx.Query("SELECT organisation_id, user_id, COUNT(finished_at) FROM run"
-                 " GROUP BY organisation_id, user_id HAVING COUNT(finished_at) > :keep",
-                 {keep}, {Column::kText, Column::kText, Column::kInt}, [&](const Row& row) {
-                   owners.push_back({row.Text(0), row.Text(1), row.Unsigned(2) - keep});
-                 }));
-    for (const Owner& owner : owners) {
-      if (ids.size() >= limit) break;
-      EXPANSE_RETURN_IF_ERROR(tx.Query(
-          "SELECT run_id FROM run WHERE organisation_id = :organisation AND user_id = :user AND "
-          "finished_at IS NOT NULL ORDER BY created_at, run_id LIMIT :limit",
-          {owner.organisation_id, owner.user_id, std::min(owner.beyond, limit - ids.size())},
-          {Column::kText}, [&](const Row& row) { ids.push_back(row.Text(0)); }));
-    }
-    return {};
-  }));
-  return impl_->Drop(ids);
+  return impl_->DropOldest("user_id <> :system", keep, limit);
 }
+
+base::Result<std::size_t> SqliteRunStore::DropSystemBeyond(std::size_t keep, std::size_t limit) {
+  return impl_->DropOldest("user_id = :system", keep, limit);
+}
+
+LabelStore& SqliteRunStore::labels() { return impl_->labels; }
+DiagnosisQueue& SqliteRunStore::diagnoses() { return impl_->diagnoses; }
 
 }  // namespace expanse::store

@@ -38,6 +38,9 @@ class SqliteRunStore final : public RunStore {
                                            std::string_view artifact_id) override;
   base::Result<std::size_t> DropBefore(base::WallTime finished_before, std::size_t limit) override;
   base::Result<std::size_t> DropBeyond(std::size_t keep, std::size_t limit) override;
+  base::Result<std::size_t> DropSystemBeyond(std::size_t keep, std::size_t limit) override;
+  LabelStore& labels() override;
+  DiagnosisQueue& diagnoses() override;
 
  private:
   struct Impl;
