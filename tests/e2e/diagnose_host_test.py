@@ -16,6 +16,19 @@ open("/data/none/train.csv")
 """
 
 
+LICENCE = r"""- id: licence_server_down
+  kind: cause
+  owner: infrastructure
+  title: "Licence server not reachable \e[31m"
+  signatures:
+    - {re: 'LM-\d+: .*server down', strength: decisive}
+  explains: [application_error]
+  what: 'the program got no licence[[ ("{quote}")]].'
+  must_match: ['LM-17: licence server down']
+  must_not_match: ['licence checked out']
+"""
+
+
 class DiagnoseHost(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -85,6 +98,44 @@ class DiagnoseHost(unittest.TestCase):
         places = [shown.index(title) for title in
                   ("PIPELINE DIAGNOSE", "EXPANSE DIAGNOSE", "RESOURCE SNAPSHOT", "FAILURE DETECTION", "EVIDENCE")]
         self.assertEqual(places, sorted(places))
+
+    def row_of(self, name):
+        """The words of an execution's row in the table."""
+        rows = self.platform.cli("executions", "--limit", "100").stdout.decode().splitlines()
+        return next(row.split() for row in rows if row.startswith(self.stored[name]["execution_id"]))
+
+    def test_the_class_is_in_the_list_and_beside_the_execution(self):
+        self.answer("crash")
+        self.assertEqual(self.row_of("crash")[-1], "segmentation_fault")
+        self.assertEqual(self.row_of("good")[-1], "-")
+        shown = self.platform.cli("executions", "show", self.stored["crash"]["execution_id"]).stdout.decode()
+        self.assertRegex(shown, r"\nDIAGNOSIS +segmentation_fault \((low|medium|high)\): ")
+        self.assertIn("expanse diagnose " + self.stored["crash"]["execution_id"], shown)
+
+    def test_runbooks_are_listed_and_shown(self):
+        listed = self.platform.cli("runbook", "list")
+        self.assertEqual(listed.stderr, b"")
+        self.assertIn("\nsegmentation_fault ", listed.stdout.decode())
+        shown = self.platform.cli("runbook", "show", "segmentation_fault")
+        self.assertEqual(shown.stderr, b"")
+        self.assertTrue(shown.stdout.startswith(b"- id: segmentation_fault\n"), shown.stdout)
+        # What the server shows is a runbook that can be tested.
+        (self.work / "shown.yaml").write_bytes(shown.stdout)
+        self.platform.cli("runbook", "test", "shown.yaml", cwd=self.work)
+        self.assertEqual(self.platform.cli("runbook", "show", "no_such_class", check=False).returncode, 3)
+
+    def test_runbooks_of_a_site_are_tested_without_a_server(self):
+        (self.work / "good.yaml").write_text(LICENCE)
+        (self.work / "bad.yaml").write_text(LICENCE.replace("['LM-17: ", "['licence 17: "))
+        (self.work / "job.err").write_text("starting\nLM-17: licence server down\n")
+        nobody = {"EXPANSE_HOME": str(self.platform.dir / "nobody")}
+        good = self.platform.cli("runbook", "test", "good.yaml", "--log", "job.err", cwd=self.work, env=nobody)
+        self.assertEqual(good.stdout.decode().splitlines()[:3], [
+            "good.yaml: 1 runbook, 2 samples, ok", "job.err: licence_server_down (high)",
+            "  output line 2: LM-17: licence server down"])
+        bad = self.platform.cli("runbook", "test", "bad.yaml", cwd=self.work, env=nobody, check=False)
+        self.assertEqual(bad.returncode, 1)
+        self.assertTrue(bad.stdout.startswith(b"bad.yaml:9: licence_server_down: no signature matches "), bad.stdout)
 
 
 if __name__ == "__main__":
