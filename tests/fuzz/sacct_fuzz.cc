@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -56,7 +57,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto whole = Read(format, text, text.size() + 1);
   if (Read(format, text, piece) != whole) std::abort();
   for (const std::string& record : whole) {
-    if (!evidence::Decode(record, base::WallTime::max())) std::abort();
+    if (const auto decoded = evidence::Decode(record, base::WallTime::max()); !decoded) {
+      std::fprintf(stderr, "refused: %s\n", decoded.error().message.c_str());
+      std::abort();
+    }
   }
   return 0;
 }

@@ -61,7 +61,8 @@ void SacctReader::TakeRow(const SacctRow& row) {
   const std::string_view id = row[SacctField::kJobIdRaw];
   if (const std::size_t dot = id.find('.'); dot != std::string_view::npos) {
     const auto job_id = base::ParseInt<std::uint32_t>(id.substr(0, dot));
-    if (!job_ || job_id != job_->job_id || row[SacctField::kDbIndex] != db_index_) {
+    const bool has_id = dot + 1 < id.size();
+    if (!has_id || !job_ || job_id != job_->job_id || row[SacctField::kDbIndex] != db_index_) {
       ++figures_.orphan_steps;
       return;
     }

@@ -42,7 +42,7 @@ struct SacctFigures {
   std::uint64_t rows = 0;
   std::uint64_t runs = 0;
   std::uint64_t bad_rows = 0;      // without a job id, a submit time or a state: left out
-  std::uint64_t orphan_steps = 0;  // steps without the row of their job: left out
+  std::uint64_t orphan_steps = 0;  // steps without an id or the row of their job: left out
   bool torn = false;               // the output ended within a row
 };
 

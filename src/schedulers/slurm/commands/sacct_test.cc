@@ -411,6 +411,13 @@ TEST(SacctIdentity, StepsOfAnotherRunAreNotTakenForThisOnes) {
   EXPECT_EQ(reading.figures.orphan_steps, 1U);
 }
 
+TEST(SacctIdentity, AStepWithoutAnIdIsLeftOut) {
+  const Reading reading = ReadRows({JobCells(), StepCells("")});
+  ASSERT_EQ(reading.runs.size(), 1U);
+  EXPECT_TRUE(reading.runs[0].execution.steps.empty());
+  EXPECT_EQ(reading.figures.orphan_steps, 1U);
+}
+
 TEST(SacctIdentity, ArrayTasksAndComponentsOfHetJobsHaveAParent) {
   const auto task = ReadOne({JobCells({{F::kJobId, "4700_11"}})});
   EXPECT_EQ(task.native_id, "4700_11");

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/text.h"
 
@@ -14,6 +15,8 @@ using std::chrono::seconds;
 constexpr std::uint64_t kNoVal = 0xFFFFFFFE;  // NO_VAL of slurm.h; INFINITE is one more
 constexpr std::uint64_t kNoVal64 = ~std::uint64_t{1};
 constexpr std::uint64_t kMemPerCpu = std::uint64_t{1} << 63;
+// What a record can hold; above it are Slurm's 64-bit words for "none", and damage.
+constexpr std::uint64_t kMostAmount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostSeconds = 253'402'300'799;  // the end of the year 9999
 constexpr std::int64_t kMaxElapsedSeconds = std::int64_t{200} * 366 * 86400;
 constexpr int kSigOom = 125;  // 253 in slurm_protocol_defs.h, of which wait(2) keeps seven bits
@@ -87,7 +90,7 @@ std::optional<std::uint64_t> UnitFactor(char letter) {
 std::optional<std::uint64_t> Scale(std::string_view number, std::uint64_t factor) {
   if (number.empty() || !base::IsDigit(number.front())) return std::nullopt;
   if (const auto whole = base::ParseInt<std::uint64_t>(number)) {
-    if (*whole > ~std::uint64_t{0} / factor) return std::nullopt;
+    if (*whole > kMostAmount / factor) return std::nullopt;
     return *whole * factor;
   }
   if (number.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
@@ -212,7 +215,7 @@ std::optional<Memory> ParseMemory(std::string_view text, std::uint64_t bare_unit
       memory.scope = MemoryScope::kPerCpu;
       count &= ~kMemPerCpu;
     }
-    if (count > ~std::uint64_t{0} / bare_unit) return std::nullopt;
+    if (count > kMostAmount / bare_unit) return std::nullopt;
     memory.bytes = count * bare_unit;
     return memory;
   }
@@ -235,7 +238,7 @@ std::optional<std::uint64_t> TotalBytes(const Memory& memory, std::optional<std:
   std::uint64_t times = 1;
   if (memory.scope == MemoryScope::kPerCpu) times = cpus.value_or(0);
   if (memory.scope == MemoryScope::kPerNode) times = nodes.value_or(0);
-  if (times == 0 || memory.bytes > ~std::uint64_t{0} / times) return std::nullopt;
+  if (times == 0 || memory.bytes > kMostAmount / times) return std::nullopt;
   return memory.bytes * times;
 }
 
@@ -246,7 +249,7 @@ std::optional<std::uint64_t> ParseCount(std::string_view text) {
   if (base::IsDigit(text.back())) {
     const auto value = base::ParseInt<std::uint64_t>(text);
     // All kinds of "no value" of slurm.h, 16, 32 and 64 bits; a count of 65534 is possible.
-    if (value && (*value == kNoVal || *value == kNoVal + 1 || *value >= kNoVal64)) {
+    if (value && (*value == kNoVal || *value == kNoVal + 1 || *value > kMostAmount)) {
       return std::nullopt;
     }
     return value ? value : Scale(text, 1);
