@@ -172,6 +172,11 @@ Status TakeExtras(const json& from, std::string_view file, Case* to) {
       TakeTexts(from, "labels", file, [&](const std::string& key, const std::string& value) {
         to->execution.labels[key] = value;
       }));
+  to->execution.used.memory_peak_basis = Text(from, "memory_peak_basis");
+  EXPANSE_RETURN_IF_ERROR(
+      TakeTexts(from, "sources", file, [&](const std::string& path, const std::string& text) {
+        to->sources.push_back({.path = path, .role = "script", .data = text});
+      }));
   return TakeTexts(from, "streams", file, [&](const std::string& name, const std::string& text) {
     to->logs.push_back({.stream = name, .data = text});
   });

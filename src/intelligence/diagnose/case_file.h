@@ -3,7 +3,8 @@
 //   id, scheduler, state, exit_code, signal (each may be null), log (one text), true_class, tags;
 //   and, in our own, besides: outcome, status, streams {name: text}, events [{source, node, text}],
 //   snapshot {memory_peak_bytes, memory_limit_bytes, runtime_s, walltime_s, idle_tail_s, …},
-//   steps [{id, exit_code, signal}], labels {…}, accept [classes that are right as well].
+//   steps [{id, exit_code, signal}], labels {…}, sources {path: text}, memory_peak_basis,
+//   accept [classes that are right as well].
 #pragma once
 
 #include <filesystem>

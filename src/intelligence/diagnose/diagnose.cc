@@ -74,12 +74,13 @@ Diagnosis Diagnose(const Case& of, const RunbookSet& runbooks) {
   Diagnosis diagnosis;
   diagnosis.snapshot = of.snapshot;
   Ledger ledger;
-  const Facts facts = Facts::Of(of, &ledger);
+  Facts facts = Facts::Of(of, &ledger);
   LogSummary log;
-  const Verdict verdict = Judge(FindAll(of, runbooks, facts, &ledger, &log), runbooks, of);
+  const Verdict verdict = Judge(FindAll(of, runbooks, &facts, &ledger, &log), runbooks, of);
   diagnosis.state = verdict.state;
   if (verdict.best) {
-    Explain(of, verdict, runbooks, ledger, &diagnosis);
+    Explain({.of = of, .runbooks = runbooks, .facts = facts, .ledger = ledger}, verdict,
+            &diagnosis);
   } else {
     ExplainNothingFound(of, verdict, &diagnosis);
   }

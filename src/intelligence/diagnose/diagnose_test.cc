@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "intelligence/diagnose/agent_prompt.h"
 #include "intelligence/predict/probability.h"
 
@@ -11,6 +13,7 @@ namespace {
 
 using evidence::ExecutionStatus;
 using evidence::Outcome;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -68,6 +71,85 @@ TEST(Diagnose, CitesSimilarRunsThatSucceeded) {
   EXPECT_EQ(predict::Rounded(*said.recurrence).mean, 0.05);
   EXPECT_THAT(said.root_cause, HasSubstr("36.2 GiB"));
   EXPECT_EQ(said.evidence.back().execution_id, "run0");
+}
+
+TEST(Diagnose, SaysWhatAKillAtTheMemoryLimitProves) {
+  Case of = OutOfMemory();
+  of.sources.push_back({.path = "train.sh",
+                        .role = "script",
+                        .data = "#!/bin/bash\n#SBATCH --mem=24G\nsrun python train.py\n"});
+  SimilarRun similar;
+  similar.run.ending = predict::Ending::kSuccess;
+  similar.run.memory_peak_bytes = 36.2 * kGiB;
+  of.similar.push_back(similar);
+  const Diagnosis said = Diagnose(of, *Set());
+  EXPECT_THAT(said.root_cause,
+              HasSubstr("killed at its host (CPU) memory limit of 24.0 GiB (--mem)"));
+  EXPECT_THAT(said.root_cause, HasSubstr("The sampled peak of 24.0 GiB is a floor"));
+  EXPECT_THAT(said.root_cause, HasSubstr("more than 24.0 GiB was needed"));
+  EXPECT_THAT(said.root_cause, HasSubstr("36.2 GiB, the best available estimate"));
+  EXPECT_THAT(said.root_cause, HasSubstr("state OUT_OF_MEMORY"));
+  EXPECT_THAT(said.root_cause, HasSubstr("Nothing points to device (GPU) memory."));
+  const auto cited = std::ranges::find_if(
+      said.evidence, [](const CitedEvidence& each) { return each.origin == "source"; });
+  ASSERT_NE(cited, said.evidence.end());
+  EXPECT_EQ(cited->where, "train.sh line 2");
+  EXPECT_EQ(cited->quote, "#SBATCH --mem=24G");
+
+  of.execution.used.memory_peak_basis = "cgroup_peak";
+  of.execution.used.memory_peak_bytes = std::uint64_t{24} << 30U;
+  EXPECT_THAT(Diagnose(of, *Set()).root_cause,
+              AllOf(HasSubstr("The cgroup's own peak was 24.0 GiB."), Not(HasSubstr("floor"))));
+}
+
+TEST(Diagnose, AnAllocationThatWasRefusedIsNoKill) {
+  Case of;
+  of.execution.source_type = evidence::SourceType::kSlurm;
+  of.execution.status = ExecutionStatus::kFailed;
+  of.execution.exit_code = 1;
+  of.snapshot.host_ram_observed_peak_bytes = 3 * kGiB;
+  of.snapshot.host_ram_requested_bytes = 8 * kGiB;
+  of.logs.push_back(
+      {.stream = "stderr", .data = "Traceback (most recent call last):\nMemoryError\n"});
+  const Diagnosis said = Diagnose(of, *Set());
+  EXPECT_EQ(said.failure_class, "host_out_of_memory");
+  EXPECT_THAT(said.root_cause, HasSubstr("could not get the host (CPU) memory"));
+  EXPECT_THAT(said.root_cause, HasSubstr("its limit is 8.0 GiB (--mem)"));
+  EXPECT_THAT(said.root_cause, HasSubstr("What was refused is in no measurement"));
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("out-of-memory handler")));
+}
+
+TEST(Diagnose, SaysWhatATimeLimitDoesNotTell) {
+  Case of;
+  of.execution.source_type = evidence::SourceType::kSlurm;
+  of.execution.status = ExecutionStatus::kFailed;
+  of.execution.outcome = Outcome::kTimeout;
+  of.execution.native_state = "TIMEOUT";
+  of.snapshot.runtime_s = 3605;
+  of.snapshot.walltime_s = 3600;
+  const Diagnosis said = Diagnose(of, *Set());
+  EXPECT_EQ(said.failure_class, "walltime_exceeded");
+  EXPECT_THAT(said.root_cause,
+              HasSubstr("its time limit of 60 min (--time) and was ended after 60 min"));
+  EXPECT_THAT(said.root_cause, HasSubstr("no measurement tells"));
+  SimilarRun similar;
+  similar.run.ending = predict::Ending::kSuccess;
+  similar.run.runtime_s = 5400;
+  of.similar.push_back(similar);
+  EXPECT_THAT(Diagnose(of, *Set()).root_cause,
+              HasSubstr("took 90 min, the best available estimate"));
+}
+
+TEST(Diagnose, CountsOtherWorkOnTheNode) {
+  Case of = OutOfMemory();
+  of.node_records.push_back({.node = "n7", .failure_class = "host_out_of_memory", .executions = 1});
+  EXPECT_THAT(Diagnose(of, *Set()).root_cause,
+              HasSubstr("Node n7 showed the same failure in 1 execution of other workloads."));
+  of.node_records[0] = {
+      .node = "n7", .failure_class = "host_out_of_memory", .executions = 4, .users = 2};
+  EXPECT_THAT(
+      Diagnose(of, *Set()).root_cause,
+      HasSubstr("in 4 executions of other workloads of 2 users, which points to the node."));
 }
 
 TEST(Diagnose, InventsNoFailure) {

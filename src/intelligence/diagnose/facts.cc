@@ -5,6 +5,8 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "intelligence/diagnose/hidden_exit.h"
+#include "intelligence/diagnose/request_lines.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -184,7 +186,38 @@ void AddMeasuredFacts(const Case& of, Collector* to) {
   to->Number("gpu_requested", seen.gpu_count, Origin::kScheduler, {});
 }
 
+std::string LineOf(const std::string& path, std::uint32_t line) {
+  return base::EscapeForDisplay(path) + " line " + std::to_string(line);
+}
+
+void AddHiddenExit(const SourceText& script, Collector* to) {
+  const auto hidden = FindHiddenExit(script.data);
+  if (!hidden) {
+    to->Words("masks_exit", {"none"}, Origin::kSource, std::nullopt);
+    return;
+  }
+  const auto item = to->Cite(LineOf(script.path, hidden->line), Origin::kSource, hidden->text);
+  to->Words("masks_exit", {std::string(Name(hidden->how))}, Origin::kSource, item);
+}
+
+std::map<workload::Quantity, RequestItem> AddRequests(const Case& of, Collector* to) {
+  std::map<workload::Quantity, RequestItem> requests;
+  for (RequestLine& line : FindRequestLines(of.sources)) {
+    const auto item = to->Cite(LineOf(line.path, line.line), Origin::kSource, std::move(line.text));
+    if (item) requests[line.quantity] = {.option = std::move(line.option), .item = *item};
+  }
+  return requests;
+}
+
 }  // namespace
+
+const SourceText* ScriptOf(const Case& of) {
+  const auto marked =
+      std::find_if(of.sources.begin(), of.sources.end(),
+                   [](const SourceText& source) { return source.role == "script"; });
+  if (marked != of.sources.end()) return &*marked;
+  return of.sources.empty() ? nullptr : &of.sources.front();
+}
 
 Facts Facts::Of(const Case& of, Ledger* ledger) {
   Facts facts;
@@ -192,10 +225,14 @@ Facts Facts::Of(const Case& of, Ledger* ledger) {
   AddSchedulerFacts(of.execution, &to);
   AddStepFacts(of.execution, &to);
   AddMeasuredFacts(of, &to);
-  if (!of.sources.empty()) to.Number("has_source", 1.0, Origin::kSource, {});
+  if (!of.sources.empty()) {
+    to.Number("has_source", 1.0, Origin::kSource, {});
+    AddHiddenExit(*ScriptOf(of), &to);
+    facts.requests_ = AddRequests(of, &to);
+  }
   const auto returns = std::find_if(of.sources.begin(), of.sources.end(), HasCarriageReturns);
   if (returns != of.sources.end())
-    to.SourceLine("source_crlf", returns->path + " line 1",
+    to.SourceLine("source_crlf", LineOf(returns->path, 1),
                   returns->data.substr(0, returns->data.find('\n')));
   double lines = 0;
   for (const LogText& log : of.logs)
@@ -228,19 +265,26 @@ bool Facts::Holds(const Condition& condition) const {
   return condition.at_least || condition.at_most;
 }
 
+bool Facts::Exclude(const Runbook& runbook) const {
+  return std::any_of(runbook.only.begin(), runbook.only.end(), [&](const Condition& condition) {
+    return Find(condition.fact) != nullptr && !Holds(condition);
+  });
+}
+
 const std::vector<std::string_view>& Facts::Names() {
-  static const std::vector<std::string_view> names = {"scheduler",     "status",
-                                                      "outcome",       "state",
-                                                      "reason",        "exit_code",
-                                                      "signal",        "step_exit_code",
-                                                      "step_signal",   "cancelled_by",
-                                                      "oom_kills",     "restart_count",
-                                                      "memory_ratio",  "runtime_ratio",
-                                                      "runtime_s",     "gpu_memory_ratio",
-                                                      "gpu_requested", "gpu_utilisation_pct",
-                                                      "idle_tail_s",   "memory_growth",
-                                                      "log_lines",     "has_source",
-                                                      "source_crlf"};
+  static const std::vector<std::string_view> names = {"scheduler",      "status",
+                                                      "outcome",        "state",
+                                                      "reason",         "exit_code",
+                                                      "signal",         "step_exit_code",
+                                                      "step_signal",    "cancelled_by",
+                                                      "oom_kills",      "restart_count",
+                                                      "memory_ratio",   "runtime_ratio",
+                                                      "runtime_s",      "gpu_memory_ratio",
+                                                      "gpu_requested",  "gpu_utilisation_pct",
+                                                      "idle_tail_s",    "memory_growth",
+                                                      "log_lines",      "has_source",
+                                                      "source_crlf",    "masks_exit",
+                                                      "ends_in_failure"};
   return names;
 }
 

@@ -12,6 +12,10 @@
 //   idle_tail_s       without activity before the end   memory_growth  limit-shares gained per hour
 //   log_lines         lines of output captured          has_source   1 where sources are known
 //   source_crlf       1 where a script among them has carriage returns at its line ends
+//   masks_exit        how the job script hides that a command of it failed: or_true, set_plus_e,
+//                     pipe, last_command (hidden_exit.h), none; only where the script is known
+//   ends_in_failure   1 where the output ends with a strong sign of failure and no word of success
+//                     after it (end_of_output.h), else 0; as a word: the class that it is a sign of
 #pragma once
 
 #include <map>
@@ -23,6 +27,7 @@
 #include "intelligence/diagnose/case.h"
 #include "intelligence/diagnose/ledger.h"
 #include "intelligence/diagnose/runbook.h"
+#include "workload/submission.h"
 
 namespace expanse::intelligence::diagnose {
 
@@ -33,22 +38,36 @@ struct Fact {
   std::optional<std::size_t> item;  // in the ledger
 };
 
+// The job's script: the first source that is marked as one, or else the first. Null: no sources.
+const SourceText* ScriptOf(const Case& of);
+
+// The line of a source that asks for a resource (request_lines.h), as an item.
+struct RequestItem {
+  std::string option;
+  std::size_t item = 0;  // in the ledger
+};
+
 class Facts {
  public:
-  // Adds the items that show facts to the ledger.
+  // Adds the items that show facts to the ledger. `ends_in_failure` is for whoever reads the output
+  // to set.
   static Facts Of(const Case& of, Ledger* ledger);
+  void Set(std::string name, Fact fact) {
+    facts_.insert_or_assign(std::move(name), std::move(fact));
+  }
 
   const Fact* Find(std::string_view name) const;
   // Unknown facts satisfy nothing.
   bool Holds(const Condition& condition) const;
+  // Whether a known fact rules the runbook out.
+  bool Exclude(const Runbook& runbook) const;
   // Every name there can be: conditions are checked against it when runbooks are read.
   static const std::vector<std::string_view>& Names();
+  const std::map<workload::Quantity, RequestItem>& requests() const { return requests_; }
 
  private:
-  void Set(std::string name, Fact fact) {
-    facts_.insert_or_assign(std::move(name), std::move(fact));
-  }
   std::map<std::string, Fact, std::less<>> facts_;
+  std::map<workload::Quantity, RequestItem> requests_;
 };
 
 }  // namespace expanse::intelligence::diagnose

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "intelligence/diagnose/end_of_output.h"
 #include "intelligence/diagnose/log_lines.h"
 
 namespace expanse::intelligence::diagnose {
@@ -26,8 +27,7 @@ class Matcher {
  public:
   Matcher(const RunbookSet& runbooks, Ledger* ledger) : runbooks_(runbooks), ledger_(ledger) {}
 
-  void Text(const std::string& stream, std::string_view text, bool is_excerpt) {
-    const Reduced reduced = ReduceLog(text);
+  void Text(const std::string& stream, const Reduced& reduced, bool is_excerpt) {
     lines_ += reduced.total_lines;
     distinct_ += reduced.lines.size();
     for (const LogLine& line : reduced.lines) {
@@ -37,18 +37,7 @@ class Matcher {
       for (const SignatureHit& hit : hits) {
         Finding& finding = Of(hit.runbook);
         if (finding.marks.size() >= kMaxMarks && hit.strength <= finding.best) continue;
-        if (!item) {
-          item = ledger_->Add({.id = {},
-                               .origin = Origin::kText,
-                               .where = stream + (is_excerpt ? " (first error) line " : " line ") +
-                                        std::to_string(line.number),
-                               .at = {},
-                               .node = line.node,
-                               .rank = line.rank,
-                               .text = std::string(line.raw),
-                               .count = line.count,
-                               .order = line.number});
-        }
+        if (!item) item = AddLine(stream, line, is_excerpt);
         if (!item) return;  // the ledger is full
         Put(&finding, {.item = *item, .origin = Origin::kText, .strength = hit.strength});
         const std::size_t place = position_ + line.number;
@@ -56,6 +45,20 @@ class Matcher {
       }
     }
     position_ += reduced.total_lines;
+  }
+
+  std::optional<std::size_t> AddLine(const std::string& stream, const LogLine& line,
+                                     bool is_excerpt) {
+    return ledger_->Add({.id = {},
+                         .origin = Origin::kText,
+                         .where = stream + (is_excerpt ? " (first error) line " : " line ") +
+                                  std::to_string(line.number),
+                         .at = {},
+                         .node = line.node,
+                         .rank = line.rank,
+                         .text = std::string(line.raw),
+                         .count = line.count,
+                         .order = line.number});
   }
 
   void EventLine(const Event& event) {
@@ -99,10 +102,7 @@ class Matcher {
   // Candidates that a known fact rules out are none.
   void Exclude(const Facts& facts) {
     std::erase_if(findings_, [&](const auto& entry) {
-      const Runbook& runbook = runbooks_.runbooks()[entry.first];
-      return std::any_of(runbook.only.begin(), runbook.only.end(), [&](const Condition& condition) {
-        return facts.Find(condition.fact) != nullptr && !facts.Holds(condition);
-      });
+      return facts.Exclude(runbooks_.runbooks()[entry.first]);
     });
   }
 
@@ -158,16 +158,23 @@ class Matcher {
 
 }  // namespace
 
-std::vector<Finding> FindAll(const Case& of, const RunbookSet& runbooks, const Facts& facts,
+std::vector<Finding> FindAll(const Case& of, const RunbookSet& runbooks, Facts* facts,
                              Ledger* ledger, LogSummary* summary) {
   Matcher matcher(runbooks, ledger);
+  const SourceText* script = ScriptOf(of);
+  EndOfOutput end(runbooks, *facts, script == nullptr ? std::string_view() : script->data);
   for (const LogText& log : of.logs) {
-    if (!log.first_error.empty()) matcher.Text(log.stream, log.first_error, /*is_excerpt=*/true);
-    matcher.Text(log.stream, log.data, /*is_excerpt=*/false);
+    if (!log.first_error.empty())
+      matcher.Text(log.stream, ReduceLog(log.first_error), /*is_excerpt=*/true);
+    const Reduced reduced = ReduceLog(log.data);
+    matcher.Text(log.stream, reduced, /*is_excerpt=*/false);
+    if (const LogLine* line = end.Look(reduced))
+      end.Found(matcher.AddLine(log.stream, *line, /*is_excerpt=*/false));
   }
+  facts->Set("ends_in_failure", end.AsFact());
   for (const Event& event : of.events) matcher.EventLine(event);
-  matcher.Conditions(facts);
-  matcher.Exclude(facts);
+  matcher.Conditions(*facts);
+  matcher.Exclude(*facts);
   *summary = {.lines = matcher.lines(), .distinct = matcher.distinct(), .streams = of.logs.size()};
   return matcher.Take();
 }

@@ -39,8 +39,8 @@ struct LogSummary {
 };
 
 // Matches logs, events and facts against all runbooks; every line that matched is added to the
-// ledger. Linear in the logs.
-std::vector<Finding> FindAll(const Case& of, const RunbookSet& runbooks, const Facts& facts,
+// ledger. Linear in the logs. Sets the fact `ends_in_failure` (end_of_output.h).
+std::vector<Finding> FindAll(const Case& of, const RunbookSet& runbooks, Facts* facts,
                              Ledger* ledger, LogSummary* summary);
 
 }  // namespace expanse::intelligence::diagnose

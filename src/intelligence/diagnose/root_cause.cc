@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "intelligence/diagnose/wording.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -93,51 +92,77 @@ void MarkFields(const Runbook& runbook, const Finding& finding, Diagnosis* diagn
   put("host_ram_requested_gb", seen.host_ram_requested_bytes.has_value(), host);
 }
 
+std::string Count(std::size_t number, std::string_view one, std::string_view many) {
+  return std::to_string(number) + " " + std::string(number == 1 ? one : many);
+}
+
+// Other work on the same node speaks for the node only where it is not one user's habit.
 std::string NodeSentence(const Case& of, const std::string& failure_class) {
   for (const NodeRecord& record : of.node_records) {
     if (record.failure_class != failure_class || record.executions == 0) continue;
     std::string text = "Node " + record.node + " showed the same failure in " +
-                       std::to_string(record.executions) + " other executions";
-    if (record.users > 1) text += " of " + std::to_string(record.users) + " users";
-    return text + ", which points to the node.";
+                       Count(record.executions, "execution", "executions") + " of other workloads";
+    if (record.users > 0) text += " of " + Count(record.users, "user", "users");
+    const bool points = record.executions > 1 || record.users > 1;
+    return text + (points ? ", which points to the node." : ".");
   }
   return {};
 }
 
+// The line that asks for what was not enough: what its owner would change.
+void CiteRequest(const Known& known, const Runbook& runbook, Diagnosis* diagnosis) {
+  if (!runbook.request) return;
+  const auto line = known.facts.requests().find(*runbook.request);
+  if (line == known.facts.requests().end()) return;
+  const Item& item = known.ledger[line->second.item];
+  const bool cited = std::any_of(diagnosis->evidence.begin(), diagnosis->evidence.end(),
+                                 [&](const CitedEvidence& other) { return other.id == item.id; });
+  if (!cited) diagnosis->evidence.push_back(Cite(known.of, item));
+}
+
+std::string RootCause(const Case& of, const Runbook& runbook, const Values& values) {
+  std::string text = "What happened: " + Fill(runbook.what, values);
+  std::string why = Fill(runbook.why, values);
+  if (const auto shown = values.find("shown"); why.empty() && shown != values.end())
+    why = "the record of the run shows " + shown->second + ".";
+  if (!why.empty()) Append(&text, "Why: " + why);
+  Append(&text, Fill(runbook.not_this, values));
+  for (const std::string& sentence : runbook.unknown) Append(&text, Fill(sentence, values));
+  Append(&text, NodeSentence(of, runbook.id));
+  return text;
+}
+
 }  // namespace
 
-void Explain(const Case& of, const Verdict& verdict, const RunbookSet& runbooks,
-             const Ledger& ledger, Diagnosis* diagnosis) {
+void Explain(const Known& known, const Verdict& verdict, Diagnosis* diagnosis) {
   const Finding& best = *verdict.best;
-  const Runbook& runbook = runbooks.runbooks()[best.runbook];
-  Values values = ValuesOf(of, best, runbooks, ledger);
+  const Runbook& runbook = known.runbooks.runbooks()[best.runbook];
+  Values values = ValuesOf(known, best, verdict.alternatives);
   // The gate: what is not in the evidence is not quoted.
-  if (const auto quote = values.find("quote");
-      quote != values.end() && !ledger.Holds(quote->second))
-    values.erase(quote);
+  for (const char* name : {"quote", "hidden_line"}) {
+    if (const auto quote = values.find(name);
+        quote != values.end() && !known.ledger.Holds(quote->second))
+      values.erase(quote);
+  }
   diagnosis->failure_class = runbook.id;
   diagnosis->title = runbook.title;
   diagnosis->kind = Name(runbook.kind);
   diagnosis->owner = Name(runbook.owner);
   diagnosis->confidence = verdict.confidence;
   diagnosis->doubts = verdict.doubts;
-  std::string text = "What happened: " + Fill(runbook.what, values);
-  if (!runbook.why.empty()) Append(&text, "Why: " + Fill(runbook.why, values));
-  Append(&text, Fill(runbook.not_this, values));
-  for (const std::string& sentence : runbook.unknown) Append(&text, Fill(sentence, values));
-  Append(&text, NodeSentence(of, runbook.id));
-  diagnosis->root_cause = std::move(text);
+  diagnosis->root_cause = RootCause(known.of, runbook, values);
   diagnosis->advice = Fill(runbook.advice, values);
   diagnosis->retry = runbook.retry;
   diagnosis->verify = Fill(runbook.verify, values);
   for (const std::string& sentence : runbook.collect)
     diagnosis->collect.push_back(Fill(sentence, values));
   for (const std::size_t absorbed : best.absorbed)
-    diagnosis->explained.push_back(runbooks.runbooks()[absorbed].id);
+    diagnosis->explained.push_back(known.runbooks.runbooks()[absorbed].id);
   for (const Mark& mark : MarksToCite(best))
-    diagnosis->evidence.push_back(Cite(of, ledger[mark.item]));
-  CiteSimilar(of, values, diagnosis);
-  AddAlternatives(verdict, runbooks, ledger, diagnosis);
+    diagnosis->evidence.push_back(Cite(known.of, known.ledger[mark.item]));
+  CiteRequest(known, runbook, diagnosis);
+  CiteSimilar(known.of, values, diagnosis);
+  AddAlternatives(verdict, known.runbooks, known.ledger, diagnosis);
   MarkFields(runbook, best, diagnosis);
 }
 

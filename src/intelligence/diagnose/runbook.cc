@@ -154,6 +154,15 @@ class Reader {
       if (word == Name(kind)) return *to = kind, Status{};
     return Bad(node, "kind is cause, symptom or outcome, not '" + word + "'");
   }
+  Status RequestOf(const YAML::Node& node, std::optional<workload::Quantity>* to) const {
+    using workload::Quantity;
+    std::string word;
+    EXPANSE_RETURN_IF_ERROR(Text(node, &word));
+    for (const Quantity quantity :
+         {Quantity::kMemory, Quantity::kWalltime, Quantity::kGpu, Quantity::kCpu, Quantity::kTasks})
+      if (word == Name(quantity)) return *to = quantity, Status{};
+    return Bad(node, "request is memory, walltime, gpu, cpu or tasks, not '" + word + "'");
+  }
   Status OwnerOf(const YAML::Node& node, Owner* to) const {
     std::string word;
     EXPANSE_RETURN_IF_ERROR(Text(node, &word));
@@ -186,6 +195,7 @@ class Reader {
     if (key == "must_match") return Samples(value, &to->must_match, &to->must_match_at);
     if (key == "must_not_match") return Samples(value, &to->must_not_match, &to->must_not_match_at);
     if (key == "in_success") return Truth(value, &to->in_success);
+    if (key == "request") return RequestOf(value, &to->request);
     if (key == "may_be_high") return Truth(value, &to->may_be_high);
     if (key == "priority") {
       std::optional<double> number;

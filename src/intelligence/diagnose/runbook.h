@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "workload/submission.h"
 
 namespace expanse::intelligence::diagnose {
 
@@ -53,10 +54,12 @@ struct Runbook {
   std::vector<std::string> confused_with;  // classes to tell it apart from
   // False for classes that only name what is seen (a signal): never more than medium.
   bool may_be_high = true;
+  // What of the request its owner would change: the line that asks for it is cited.
+  std::optional<workload::Quantity> request;
   int priority = 0;  // between causes with equal evidence
   // May be found in a run that the scheduler does not call failed: the state can lie.
   bool in_success = false;
-  // Sentences with {variables} (root_cause.h). `what` and `why` make the root cause.
+  // Sentences with {variables} (wording.h). `what` and `why` make the root cause.
   std::string what;
   std::string why;
   std::string not_this;

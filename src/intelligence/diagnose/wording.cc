@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/text.h"
 #include "intelligence/diagnose/log_lines.h"
+#include "intelligence/diagnose/request_lines.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -101,6 +102,98 @@ void PutSimilar(const Case& of, Values* values) {
   (*values)["similar_successes"] = std::to_string(successes);
   PutAmount(values, "similar_peak", peak);
   PutDuration(values, "similar_runtime", runtime);
+  const auto& limit = of.snapshot.host_ram_requested_bytes;
+  if (peak && limit)
+    PutAmount(values, *peak > *limit ? "similar_peak_above" : "similar_peak_below", peak);
+  const auto& walltime = of.snapshot.walltime_s;
+  if (runtime && walltime) {
+    PutDuration(values, *runtime > *walltime ? "similar_runtime_above" : "similar_runtime_below",
+                runtime);
+  }
+}
+
+// A peak is exact where the kernel itself kept it for the whole cgroup.
+bool PeakIsExact(const Case& of) {
+  const evidence::Usage& used = of.execution.used;
+  return used.memory_peak_basis == "cgroup_peak" && used.memory_peak_bytes &&
+         static_cast<double>(*used.memory_peak_bytes) >=
+             0.99 * of.snapshot.host_ram_observed_peak_bytes.value_or(0);
+}
+
+void PutMemory(const Case& of, Values* values) {
+  const auto& peak = of.snapshot.host_ram_observed_peak_bytes;
+  const auto& limit = of.snapshot.host_ram_requested_bytes;
+  PutAmount(values, "memory_limit", limit);
+  PutAmount(values, "memory_peak", peak);
+  PutAmount(values, PeakIsExact(of) ? "memory_peak_exact" : "memory_peak_sampled", peak);
+  if (!peak || !limit || *limit <= 0) return;
+  PutWhole(values, "memory_share", *peak / *limit * 100, " %");
+  if (*peak <= 0.5 * *limit) PutAmount(values, "memory_peak_low", peak);
+}
+
+void PutOptions(const Known& known, Values* values) {
+  using workload::Quantity;
+  static constexpr std::array<std::pair<Quantity, const char*>, 5> kNames = {
+      {{Quantity::kMemory, "memory_option"},
+       {Quantity::kWalltime, "walltime_option"},
+       {Quantity::kGpu, "gpu_option"},
+       {Quantity::kCpu, "cpu_option"},
+       {Quantity::kTasks, "tasks_option"}}};
+  for (const auto& [quantity, name] : kNames) {
+    const auto written = known.facts.requests().find(quantity);
+    Put(values, name,
+        written == known.facts.requests().end()
+            ? std::string(OptionOf(known.of.execution.source_type, quantity))
+            : written->second.option);
+  }
+}
+
+// How the script hides a failure, and what failure the output ends with.
+void PutHidden(const Known& known, Values* values) {
+  if (const Fact* hidden = known.facts.Find("masks_exit"); hidden != nullptr && hidden->item) {
+    const Item& item = known.ledger[*hidden->item];
+    Put(values, "hidden_how", hidden->words.front());
+    Put(values, "hidden_line", Quote(item.text));
+    Put(values, "hidden_where", item.where);
+  }
+  const Fact* end = known.facts.Find("ends_in_failure");
+  if (end == nullptr || end->words.empty()) return;
+  (*values)["end_class"] = end->words.front();
+  if (const Runbook* runbook = known.runbooks.Find(end->words.front()))
+    (*values)["end_title"] = runbook->title;
+}
+
+// What shows it beside the output, the strongest first.
+void PutShown(const Finding& finding, const Ledger& ledger, Values* values) {
+  constexpr std::size_t kMost = 3;
+  std::vector<Mark> marks;
+  for (const Mark& mark : finding.marks) {
+    const bool counts = mark.origin == Origin::kScheduler || mark.origin == Origin::kExit ||
+                        mark.origin == Origin::kMetric || mark.origin == Origin::kEvent;
+    const bool repeated = std::any_of(marks.begin(), marks.end(), [&](const Mark& other) {
+      return ledger[other.item].text == ledger[mark.item].text;
+    });
+    if (counts && !repeated) marks.push_back(mark);
+  }
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Mark& a, const Mark& b) { return a.strength > b.strength; });
+  std::string shown;
+  for (std::size_t index = 0; index < marks.size() && index < kMost; ++index)
+    shown += (index == 0 ? "" : "; ") + Quote(ledger[marks[index].item].text);
+  Put(values, "shown", shown);
+}
+
+// The file that a message names: '…', "…" or between colons.
+void PutPath(const std::string& text, Values* values) {
+  static const re2::RE2 pattern(
+      "'((?:/|\\./|~/)[^']{1,200})'|\"((?:/|\\./|~/)[^\"]{1,200})\"|"
+      ": ((?:/|\\./|~/)[^:\\s]{1,200})(?:: |$)|(?:^|\\s)((?:/|\\./|~/)[^:\\s]{1,200}): ",
+      re2::RE2::Latin1);
+  std::array<re2::StringPiece, 5> found;
+  const re2::StringPiece piece(text);
+  if (!pattern.Match(piece, 0, piece.size(), re2::RE2::UNANCHORED, found.data(), 5)) return;
+  for (std::size_t group = 1; group < found.size(); ++group)
+    if (!found[group].empty()) (*values)["path"] = std::string(found[group]);
 }
 
 // Whether the limit of memory was reached: whoever ended the run says so, or the peak is there.
@@ -146,18 +239,15 @@ std::string SignalName(int signal) {
   return "signal " + std::to_string(signal);
 }
 
-Values ValuesOf(const Case& of, const Finding& finding, const RunbookSet& runbooks,
-                const Ledger& ledger) {
+Values ValuesOf(const Known& known, const Finding& finding,
+                const std::vector<Finding>& alternatives) {
   Values values;
-  const Snapshot& seen = of.snapshot;
-  const evidence::Execution& run = of.execution;
-  PutAmount(&values, "memory_limit", seen.host_ram_requested_bytes);
-  PutAmount(&values, "memory_peak", seen.host_ram_observed_peak_bytes);
-  if (seen.host_ram_observed_peak_bytes && seen.host_ram_requested_bytes &&
-      *seen.host_ram_requested_bytes > 0)
-    PutWhole(&values, "memory_share",
-             *seen.host_ram_observed_peak_bytes / *seen.host_ram_requested_bytes * 100, " %");
+  const Snapshot& seen = known.of.snapshot;
+  const evidence::Execution& run = known.of.execution;
+  PutMemory(known.of, &values);
   PutMemoryEnd(seen, finding, &values);
+  PutOptions(known, &values);
+  PutHidden(known, &values);
   PutDuration(&values, "runtime", seen.runtime_s);
   PutDuration(&values, "walltime", seen.walltime_s);
   PutDuration(&values, "idle", seen.idle_tail_s);
@@ -184,51 +274,61 @@ Values ValuesOf(const Case& of, const Finding& finding, const RunbookSet& runboo
   if (run.used.oom_kills && *run.used.oom_kills > 0)
     values["oom_kills"] = std::to_string(*run.used.oom_kills);
   if (run.restart_count > 0) values["restarts"] = std::to_string(run.restart_count);
-  PutSimilar(of, &values);
+  PutSimilar(known.of, &values);
+  PutShown(finding, known.ledger, &values);
+  if (finding.best == Strength::kDecisive) values["decisive"] = "yes";
+  for (const Finding& other : alternatives)
+    values["also_" + known.runbooks.runbooks()[other.runbook].id] = "yes";
   if (const Mark* mark = BestText(finding); mark != nullptr) {
-    const Item& item = ledger[mark->item];
+    const Item& item = known.ledger[mark->item];
     values["quote"] = Quote(item.text);
     Put(&values, "node", item.node);
     if (item.rank) values["rank"] = std::to_string(*item.rank);
-    PutCaptures(runbooks.runbooks()[finding.runbook], item.text, &values);
+    PutPath(values["quote"], &values);
+    PutCaptures(known.runbooks.runbooks()[finding.runbook], item.text, &values);
   }
   return values;
 }
 
 std::string Fill(std::string_view text, const Values& values) {
+  struct Optional {
+    std::size_t start = 0;
+    bool missing = false;
+  };
   std::string result;
-  std::size_t optional_start = 0;
-  bool in_optional = false;
-  bool missing = false;
+  std::vector<Optional> open;
   for (std::size_t at = 0; at < text.size();) {
-    if (text.substr(at).starts_with("[[")) {
-      in_optional = true;
-      missing = false;
-      optional_start = result.size();
+    const std::string_view rest = text.substr(at);
+    if (rest.starts_with("[[")) {
+      open.push_back({.start = result.size()});
       at += 2;
       continue;
     }
-    if (in_optional && text.substr(at).starts_with("]]")) {
-      if (missing) result.resize(optional_start);
-      in_optional = false;
+    if (!open.empty() && rest.starts_with("]]")) {
+      if (open.back().missing) result.resize(open.back().start);
+      open.pop_back();
       at += 2;
       continue;
     }
-    const std::size_t close = text[at] == '{' ? text.find('}', at) : std::string_view::npos;
+    const std::size_t close = rest.front() == '{' ? rest.find('}') : std::string_view::npos;
     if (close == std::string_view::npos) {
       result.push_back(text[at++]);
       continue;
     }
-    const auto value = values.find(text.substr(at + 1, close - at - 1));
-    if (value != values.end()) {
-      result += value->second;
-    } else {
-      missing = true;
-      result += "unknown";
-    }
-    at = close + 1;
+    std::string_view name = rest.substr(1, close - 1);
+    const bool condition = name.starts_with('?') || name.starts_with('!');
+    const bool negated = name.starts_with('!');
+    if (condition) name.remove_prefix(1);
+    const auto value = values.find(name);
+    const bool missing = (value == values.end()) != negated;
+    if (missing && !open.empty()) open.back().missing = true;
+    if (!condition) result += value == values.end() ? "unknown" : value->second;
+    at += close + 1;
   }
-  if (in_optional && missing) result.resize(optional_start);
+  while (!open.empty()) {  // never closed
+    if (open.back().missing) result.resize(open.back().start);
+    open.pop_back();
+  }
   return result;
 }
 
