@@ -8,6 +8,7 @@
 #include "base/crypto.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "evidence/wire.h"
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/analyse_proto.h"
 #include "intelligence/confidence_proto.h"
@@ -196,10 +197,12 @@ std::string CacheKey(const diagnose::Case& of, std::string_view runbooks) {
   key.Add("diagnose");
   key.Add(base::Version());
   key.Add(runbooks);
-  const evidence::Execution& run = of.execution;
-  key.Add(run.execution_id);
-  key.Add(run.updated_at ? std::to_string(run.updated_at->time_since_epoch().count()) : "-");
-  key.Add(run.native_state);
+  // All that is known of the run but when that was last heard: saying it again changes nothing.
+  evidence::ExecutionObservation seen_last{.execution = of.execution};
+  seen_last.execution.updated_at.reset();
+  key.Add(of.execution.execution_id);
+  key.Add(evidence::Encode({.payload = std::move(seen_last)}));
+  key.Add(of.compute_name);
   for (const diagnose::LogText& log : of.logs) {
     key.Add(log.stream);
     key.Add(log.data);
@@ -219,12 +222,15 @@ std::string CacheKey(const diagnose::Case& of, std::string_view runbooks) {
   for (const diagnose::SimilarRun& similar : of.similar) {
     key.Add(similar.run.execution_id);
     key.Add(similar.failure_class);
+    key.Add(predict::Name(similar.run.ending));
     key.Add(similar.run.memory_peak_bytes);
+    key.Add(similar.run.runtime_s);
   }
   for (const diagnose::NodeRecord& record : of.node_records) {
     key.Add(record.node);
     key.Add(record.failure_class);
     key.Add(static_cast<double>(record.executions));
+    key.Add(static_cast<double>(record.users));
   }
   return key.Hash();
 }

@@ -54,6 +54,9 @@ class IntelligencePlane {
   // Idempotent.
   void Stop();
 
+  // Whether somebody waits for a thread.
+  bool CallersWait() const { return executor_.waiting() > 0; }
+
   AnalyseService& analyse() { return analyse_; }
   DiagnoseService& diagnose() { return diagnose_; }
   RunService& run_service() { return run_service_; }

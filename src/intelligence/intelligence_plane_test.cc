@@ -198,6 +198,11 @@ TEST(IntelligenceOptions, DefaultsAreThoseOfTheSettings) {
   EXPECT_EQ(read.queued, plain.queued);
   EXPECT_EQ(read.run_timeout, plain.run_timeout);
   EXPECT_EQ(read.target_chance, plain.target_chance);
+  EXPECT_EQ(read.auto_diagnose, plain.auto_diagnose);
+  EXPECT_EQ(read.auto_diagnose_workers, plain.auto_diagnose_workers);
+  EXPECT_EQ(read.auto_diagnose_settle, plain.auto_diagnose_settle);
+  EXPECT_EQ(read.auto_diagnose_age, plain.auto_diagnose_age);
+  EXPECT_EQ(read.auto_diagnose_runs, plain.auto_diagnose_runs);
   EXPECT_EQ(read.keep_runs, plain.keep_runs);
   EXPECT_EQ(read.runs_per_user, plain.runs_per_user);
   EXPECT_EQ(read.retention_interval, plain.retention_interval);

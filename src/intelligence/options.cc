@@ -44,6 +44,17 @@ std::vector<SettingSpec> IntelligenceSettings() {
       Time("intelligence.run_timeout", "30s", "How long one run may take.", 1, 600),
       Count("intelligence.target_chance_pct", "95",
             "Chance to complete that a recommendation must clear, in percent.", 50, 99),
+      {.name = "intelligence.auto_diagnose",
+       .kind = SettingKind::kBool,
+       .default_value = "true",
+       .help = "Diagnose failed executions before anybody asks."},
+      Count("intelligence.auto_diagnose_workers", "1", "How many of these at a time.", 1, 64),
+      Time("intelligence.auto_diagnose_settle", "5s",
+           "How long to wait for the last of the evidence after an execution changed.", 0, 600),
+      Time("intelligence.auto_diagnose_age", "7d",
+           "Only of executions that ended no longer ago than this.", 60, 3650 * kDay),
+      Count("intelligence.auto_diagnose_runs", "10000",
+            "How many of these diagnoses are kept of an organisation; 0 sets no bound.", 0, 1e7),
       Time("intelligence.keep_runs", "90d",
            "How long runs and their artefacts are kept; 0 keeps them for ever.", 0, 36500 * kDay),
       Count("intelligence.runs_per_user", "1000",
@@ -67,6 +78,11 @@ IntelligenceOptions IntelligenceOptionsFrom(const base::Settings& settings) {
   options.run_timeout = settings.GetDuration("intelligence.run_timeout");
   options.target_chance =
       static_cast<double>(settings.GetInt("intelligence.target_chance_pct")) / 100;
+  options.auto_diagnose = settings.GetBool("intelligence.auto_diagnose");
+  options.auto_diagnose_workers = count("intelligence.auto_diagnose_workers");
+  options.auto_diagnose_settle = settings.GetDuration("intelligence.auto_diagnose_settle");
+  options.auto_diagnose_age = settings.GetDuration("intelligence.auto_diagnose_age");
+  options.auto_diagnose_runs = count("intelligence.auto_diagnose_runs");
   options.keep_runs = settings.GetDuration("intelligence.keep_runs");
   options.runs_per_user = count("intelligence.runs_per_user");
   options.retention_interval = settings.GetDuration("intelligence.retention_interval");

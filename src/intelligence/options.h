@@ -24,6 +24,15 @@ struct IntelligenceOptions {
   std::chrono::milliseconds run_timeout{30'000};
   double target_chance = 0.95;  // what a recommendation's chance to complete must clear
 
+  // Diagnoses of failed executions that nobody asked for: whether, how many at a time, how long the
+  // evidence may settle after the last change, of executions that ended how long ago at most, and
+  // how many of an organisation are kept.
+  bool auto_diagnose = true;
+  std::size_t auto_diagnose_workers = 1;
+  std::chrono::milliseconds auto_diagnose_settle{5'000};
+  std::chrono::milliseconds auto_diagnose_age = std::chrono::hours(24 * 7);
+  std::size_t auto_diagnose_runs = 10'000;
+
   // How long runs and their artefacts are kept, and how many of a user; 0: no bound.
   std::chrono::milliseconds keep_runs = std::chrono::hours(24 * 90);
   std::size_t runs_per_user = 1000;

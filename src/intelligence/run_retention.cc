@@ -48,6 +48,10 @@ void RunRetention::RunOnce(const std::stop_token& stop) {
     DropAll(stop, "runs beyond their number",
             [&] { return runs_.DropBeyond(options_.runs_per_user, kRunsPerStep); });
   }
+  if (options_.auto_diagnose_runs > 0) {
+    DropAll(stop, "automatic diagnoses beyond their number",
+            [&] { return runs_.DropSystemBeyond(options_.auto_diagnose_runs, kRunsPerStep); });
+  }
 }
 
 void RunRetention::DropAll(const std::stop_token& stop, std::string_view what,

@@ -44,6 +44,10 @@ base::Status IntelligenceRuntime::Open(const ServerOptions& options, EvidenceSto
   EXPANSE_ASSIGN_OR_RETURN(plane_, intelligence::IntelligencePlane::Create(
                                        options.intelligence, *runs_,
                                        {*analyser_, *diagnoser_, *runbooks_}, clock, metrics));
+  automatic_ = std::make_unique<intelligence::AutomaticDiagnosis>(
+      options.intelligence,
+      intelligence::AutomaticDiagnosis::Parts{*runs_, *stores.records, *diagnoser_, clock, metrics},
+      [this] { return plane_->CallersWait(); });
   return {};
 }
 
@@ -67,11 +71,13 @@ base::Status IntelligenceRuntime::Serve(const ServerOptions& options,
   plane_->AddMethods(server_->router());
   EXPANSE_RETURN_IF_ERROR(plane_->Start());
   history_->Start();
+  automatic_->Start();
   return server_->Start();
 }
 
 void IntelligenceRuntime::Drain(std::chrono::milliseconds deadline) {
   if (server_) server_->Drain(deadline);
+  if (automatic_) automatic_->Stop();
   if (plane_) plane_->Stop();
   if (history_) history_->Stop();
   if (trust_) trust_->Stop();

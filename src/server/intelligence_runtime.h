@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "intelligence/analyse_work.h"
+#include "intelligence/automatic_diagnosis.h"
 #include "intelligence/diagnose_work.h"
 #include "intelligence/history/indexed_history.h"
 #include "intelligence/intelligence_plane.h"
@@ -45,6 +46,7 @@ class IntelligenceRuntime {
   std::unique_ptr<intelligence::DiagnoseWork> diagnoser_;
   std::unique_ptr<PlaneTrust> trust_;
   std::unique_ptr<intelligence::IntelligencePlane> plane_;
+  std::unique_ptr<intelligence::AutomaticDiagnosis> automatic_;
   std::unique_ptr<PlaneServer> server_;
 };
 
