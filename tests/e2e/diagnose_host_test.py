@@ -7,7 +7,7 @@ import concurrent.futures
 import json
 import unittest
 
-from harness import Platform
+from harness import Platform, wait_until
 
 MISSING = """import sys
 print("starting")
@@ -42,6 +42,7 @@ class DiagnoseHost(unittest.TestCase):
             "missing": ["python3", "missing.py"],
             "crash": ["sh", "-c", "kill -SEGV $$"],
             "command": ["sh", "-c", "no-such-program-here --x"],
+            "unasked": ["sh", "-c", "kill -ILL $$"],
             "good": ["sh", "-c", "echo 'errors: 0'"],
         }
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -111,6 +112,10 @@ class DiagnoseHost(unittest.TestCase):
         shown = self.platform.cli("executions", "show", self.stored["crash"]["execution_id"]).stdout.decode()
         self.assertRegex(shown, r"\nDIAGNOSIS +segmentation_fault \((low|medium|high)\): ")
         self.assertIn("expanse diagnose " + self.stored["crash"]["execution_id"], shown)
+
+    def test_failed_runs_have_a_class_before_anybody_asks(self):
+        wait_until("the class of a run that nobody asked about", 120,
+                   lambda: self.row_of("unasked")[-1] == "illegal_instruction", 1)
 
     def test_runbooks_are_listed_and_shown(self):
         listed = self.platform.cli("runbook", "list")
