@@ -143,12 +143,6 @@ std::string Said(const diagnose::Diagnosis& said) {
   return fmt::format("{} ({})", said.failure_class, Label(said.confidence));
 }
 
-bool IsRight(const diagnose::LabelledCase& labelled, const diagnose::Diagnosis& said) {
-  const std::string name = said.failure_class.empty() ? "none" : said.failure_class;
-  return name == labelled.true_class ||
-         std::find(labelled.accept.begin(), labelled.accept.end(), name) != labelled.accept.end();
-}
-
 void AddQuotes(const diagnose::Diagnosis& said, Findings* to) {
   std::size_t quotes = 0;
   for (const diagnose::CitedEvidence& cited : said.evidence) {
@@ -188,7 +182,7 @@ Findings CheckCases(const NamedText& file, const RunbookSet& set) {
                                          labelled.id.empty() ? "case" : labelled.id, Said(said));
     if (labelled.true_class.empty()) {
       AddLine(&found, line);
-    } else if (IsRight(labelled, said)) {
+    } else if (IsRight(labelled, said.failure_class)) {
       AddLine(&found, line + ", as expected");
     } else {
       AddProblem(&found, line + ", expected " + labelled.true_class);

@@ -30,11 +30,6 @@ struct Tally {
   int top3 = 0;
 };
 
-bool IsRight(const LabelledCase& of, const std::string& said) {
-  return said == of.true_class ||
-         std::find(of.accept.begin(), of.accept.end(), said) != of.accept.end();
-}
-
 const char* Label(predict::Confidence confidence) {
   static constexpr std::array<const char*, 3> kNames = {"low", "medium", "high"};
   return kNames[static_cast<std::size_t>(confidence)];

@@ -64,6 +64,15 @@ std::optional<int> SignalOf(std::string name) {
   return base::ParseInt<int>(name);
 }
 
+// One text, or a list of lines.
+std::string Log(const json& object) {
+  if (const auto found = object.find("log"); found == object.end() || !found->is_array())
+    return Text(object, "log");
+  std::string text;
+  for (const std::string& line : Words(object, "log")) text += line + '\n';
+  return text;
+}
+
 // "1", "1:0", "0:9", "-9" (a signal).
 void TakeExit(const std::string& text, evidence::Execution* to) {
   if (text.empty()) return;
@@ -200,13 +209,18 @@ base::Result<LabelledCase> CaseOf(const json& from, std::string_view file) {
     TakeState(state, &to.execution);
   TakeExit(Text(from, "exit_code"), &to.execution);
   if (const auto signal = SignalOf(Text(from, "signal"))) to.execution.signal = signal;
-  if (const std::string log = Text(from, "log"); !log.empty())
+  if (const std::string log = Log(from); !log.empty())
     to.logs.push_back({.stream = "combined", .data = log});
   EXPANSE_RETURN_IF_ERROR(TakeExtras(from, file, &to));
   return labelled;
 }
 
 }  // namespace
+
+bool IsRight(const LabelledCase& of, std::string_view said) {
+  if (said.empty()) said = "none";
+  return said == of.true_class || std::ranges::find(of.accept, said) != of.accept.end();
+}
 
 base::Result<std::vector<LabelledCase>> ParseCases(std::string_view text, std::string_view file) {
   const json from = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -229,8 +243,12 @@ base::Result<std::vector<LabelledCase>> ParseCases(std::string_view text, std::s
 base::Result<std::vector<LabelledCase>> ReadCases(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+  if (std::filesystem::is_regular_file(folder, error)) {
+    paths.push_back(folder);
+  } else {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".json") paths.push_back(entry.path());
+    }
   }
   if (error)
     return base::Fail(base::Code::kNotFound, "case.folder",

@@ -58,6 +58,13 @@ TEST(ParseCases, ReadsListsAndCasesWithoutAClass) {
   EXPECT_EQ((*read)[1].what.execution.status, evidence::ExecutionStatus::kSucceeded);
 }
 
+TEST(ParseCases, ALogMayBeLines) {
+  const auto read = ParseCases(R"({"id": "a", "log": ["one", "two"]})", "a.json");
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->at(0).what.logs.size(), 1U);
+  EXPECT_EQ(read->at(0).what.logs[0].data, "one\ntwo\n");
+}
+
 TEST(ParseCases, SaysWhatIsNoCase) {
   EXPECT_THAT(ErrorOf("{"), HasSubstr("case.syntax a.json: this is not JSON"));
   EXPECT_THAT(ErrorOf("7"), HasSubstr("a.json: a case is a mapping"));

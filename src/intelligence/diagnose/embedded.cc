@@ -61,9 +61,10 @@ base::Result<std::vector<Decoy>> ParseDecoys(std::string_view yaml, std::string_
       if (!node.IsMap() || !node["re"] || !node["why"])
         return base::Fail(base::Code::kInvalidArgument, "runbook.field",
                           std::string(file) + ":" + std::to_string(node.Mark().line + 1) +
-                              ": a decoy is {re, why}");
+                              ": a decoy is {re, why, weakens}");
       decoy.pattern = node["re"].Scalar();
       decoy.why = node["why"].Scalar();
+      decoy.weakens = node["weakens"] && node["weakens"].as<bool>();
       decoys.push_back(std::move(decoy));
     }
   } catch (const YAML::Exception& error) {

@@ -196,6 +196,7 @@ class Reader {
     if (key == "must_not_match") return Samples(value, &to->must_not_match, &to->must_not_match_at);
     if (key == "in_success") return Truth(value, &to->in_success);
     if (key == "request") return RequestOf(value, &to->request);
+    if (key == "in_waiting") return Truth(value, &to->in_waiting);
     if (key == "may_be_high") return Truth(value, &to->may_be_high);
     if (key == "priority") {
       std::optional<double> number;

@@ -59,6 +59,8 @@ struct Runbook {
   int priority = 0;  // between causes with equal evidence
   // May be found in a run that the scheduler does not call failed: the state can lie.
   bool in_success = false;
+  // May be found in a run that waits to start.
+  bool in_waiting = false;
   // Sentences with {variables} (wording.h). `what` and `why` make the root cause.
   std::string what;
   std::string why;

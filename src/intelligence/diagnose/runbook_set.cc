@@ -33,8 +33,9 @@ std::unexpected<base::Error> Bad(std::string reason, const Runbook& of, std::siz
 
 struct RunbookSet::Compiled {
   re2::RE2::Set signatures{Options(), re2::RE2::UNANCHORED};
-  std::vector<SignatureHit> of;  // per pattern of the set; runbook is npos for decoys
+  std::vector<SignatureHit> of;  // per pattern of the set; runbook is one of these for decoys
   static constexpr std::size_t kDecoy = static_cast<std::size_t>(-1);
+  static constexpr std::size_t kWeakens = static_cast<std::size_t>(-2);
 };
 
 RunbookSet::RunbookSet() = default;
@@ -121,7 +122,8 @@ base::Status RunbookSet::Compile() {
     if (compiled_->signatures.Add(decoy.pattern, &error) < 0)
       return base::Fail(base::Code::kInvalidArgument, "runbook.pattern",
                         "decoy '" + decoy.pattern + "': " + error);
-    compiled_->of.push_back({.runbook = Compiled::kDecoy, .strength = Strength::kWeak});
+    compiled_->of.push_back({.runbook = decoy.weakens ? Compiled::kWeakens : Compiled::kDecoy,
+                             .strength = Strength::kWeak});
   }
   if (!compiled_->signatures.Compile())
     return base::Fail(base::Code::kResourceExhausted, "runbook.too_many",
@@ -174,12 +176,17 @@ std::vector<SignatureHit> RunbookSet::Match(std::string_view message) const {
 std::vector<SignatureHit> RunbookSet::MatchAll(std::string_view message, bool* decoy) const {
   std::vector<SignatureHit> hits;
   std::vector<int> patterns;
+  bool weak = false;
   re2::RE2::Set::ErrorInfo error{};
   if (!compiled_->signatures.Match(message, &patterns, &error)) return hits;
   for (const int pattern : patterns) {
     const SignatureHit& hit = compiled_->of[static_cast<std::size_t>(pattern)];
     if (hit.runbook == Compiled::kDecoy) {
       *decoy = true;
+      continue;
+    }
+    if (hit.runbook == Compiled::kWeakens) {
+      weak = true;
       continue;
     }
     const auto known = std::find_if(hits.begin(), hits.end(), [&](const SignatureHit& other) {
@@ -191,6 +198,8 @@ std::vector<SignatureHit> RunbookSet::MatchAll(std::string_view message, bool* d
       known->strength = std::max(known->strength, hit.strength);
     }
   }
+  for (SignatureHit& hit : hits)
+    if (weak) hit.strength = Strength::kWeak;
   return hits;
 }
 

@@ -23,11 +23,13 @@ struct SignatureHit {
   Strength strength = Strength::kWeak;
 };
 
-// A line that looks like trouble and is none (R4 of the design's facts): it is left out before
-// matching.
+// A line that looks like trouble and is none: it is left out before matching. With `weakens` it is
+// trouble that the line itself says was dealt with ("retrying", "falling back"): what it matches is
+// weak evidence.
 struct Decoy {
   std::string pattern;
   std::string why;
+  bool weakens = false;
 };
 
 // A line of must_match or must_not_match that does not hold.
@@ -85,7 +87,7 @@ class RunbookSet {
   std::unique_ptr<Compiled> compiled_;
 };
 
-// Reads a list of decoys: [{re, why}]. Fails as ParseRunbooks.
+// Reads a list of decoys: [{re, why, weakens}]. Fails as ParseRunbooks.
 base::Result<std::vector<Decoy>> ParseDecoys(std::string_view yaml, std::string_view file);
 
 }  // namespace expanse::intelligence::diagnose

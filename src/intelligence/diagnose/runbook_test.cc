@@ -148,6 +148,29 @@ TEST(RunbookSet, DecoysAreNoMatch) {
           .empty());
 }
 
+TEST(RunbookSet, TroubleThatWasDealtWithIsWeak) {
+  const auto set = RunbookSet::Create(RunbookSet::Embedded(), RunbookSet::EmbeddedDecoys());
+  ASSERT_TRUE(set);
+  const auto strength = [&](std::string_view line) {
+    const auto hits = (*set)->Match(line);
+    const auto of = std::find_if(hits.begin(), hits.end(), [&](const SignatureHit& hit) {
+      return (*set)->runbooks()[hit.runbook].id == "import_error";
+    });
+    return of == hits.end() ? std::nullopt : std::optional(of->strength);
+  };
+  EXPECT_EQ(strength("ModuleNotFoundError: No module named 'apex'"), Strength::kStrong);
+  EXPECT_EQ(strength("No module named 'apex' (optional, falling back to eager)"), Strength::kWeak);
+}
+
+TEST(ParseDecoys, ReadsAndRefuses) {
+  const auto read = ParseDecoys("- {re: a, why: b}\n- {re: c, why: d, weakens: true}\n", "d.yaml");
+  ASSERT_TRUE(read);
+  EXPECT_FALSE(read->at(0).weakens);
+  EXPECT_TRUE(read->at(1).weakens);
+  EXPECT_FALSE(ParseDecoys("- {re: a}\n", "d.yaml"));
+  EXPECT_FALSE(ParseDecoys("- {re: a, why: b, weakens: perhaps}\n", "d.yaml"));
+}
+
 TEST(RunbookSet, AnotherFileReplacesOnlyWhenAsked) {
   auto first = ParseRunbooks(kOne, "a.yaml");
   auto second = ParseRunbooks(kOne, "b.yaml");

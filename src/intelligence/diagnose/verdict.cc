@@ -33,9 +33,11 @@ class Ranking {
   Ranking(const RunbookSet& runbooks, std::vector<Finding> findings)
       : runbooks_(runbooks), findings_(std::move(findings)) {}
 
-  void KeepWhatHoldsWithoutFailure() {
+  void KeepWhatHoldsWithoutFailure(State state) {
     std::erase_if(findings_, [&](const Finding& finding) {
-      return !Of(finding).in_success || finding.best < Strength::kDecisive;
+      const Runbook& runbook = Of(finding);
+      const bool holds = state == State::kWaiting ? runbook.in_waiting : runbook.in_success;
+      return !holds || finding.best < Strength::kDecisive;
     });
   }
 
@@ -62,6 +64,7 @@ class Ranking {
       if (!IsCandidate(findings_[a]) && Of(findings_[a]).kind != Kind::kCause) continue;
       for (std::size_t b = 0; b < findings_.size(); ++b) {
         if (a == b || !runbooks_.Explains(findings_[a].runbook, findings_[b].runbook)) continue;
+        if (IsOutweighed(findings_[a], findings_[b])) continue;
         gone[b] = true;
         findings_[a].absorbed.push_back(findings_[b].runbook);
       }
@@ -116,6 +119,16 @@ class Ranking {
       if (*other.first_line < *finding.first_line) return false;
     }
     return any;
+  }
+
+  // Weak marks do not explain away what the scheduler states, nor an outcome a plainer one.
+  bool IsOutweighed(const Finding& explaining, const Finding& explained) const {
+    if (explaining.best >= explained.best) return false;
+    if (Of(explaining).kind == Kind::kOutcome) return true;
+    return explaining.best == Strength::kWeak &&
+           std::ranges::any_of(explained.marks, [](const Mark& mark) {
+             return mark.origin == Origin::kScheduler && mark.strength > Strength::kWeak;
+           });
   }
 
   // An outcome that another outcome explains.
@@ -217,7 +230,7 @@ Verdict Judge(std::vector<Finding> findings, const RunbookSet& runbooks, const C
   const State state = StateOf(of.execution);
   Ranking ranking(runbooks, std::move(findings));
   if (state != State::kFailed && state != State::kCancelled && state != State::kUnknown)
-    ranking.KeepWhatHoldsWithoutFailure();
+    ranking.KeepWhatHoldsWithoutFailure(state);
   ranking.DropWeak();
   ranking.Absorb();
   ranking.Sort();

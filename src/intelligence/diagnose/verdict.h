@@ -32,7 +32,8 @@ struct Verdict {
 // in the output. Confidence is high with decisive evidence or with two kinds of strong evidence,
 // where nothing speaks against it and no other cause is as likely; medium with strong evidence of
 // one kind; low otherwise, and always for outcomes. Of a run that has not failed only runbooks
-// marked in_success are considered, with decisive marks, and never with high confidence.
+// marked in_success (of one that waits: in_waiting) are considered, with decisive marks, and of one
+// that succeeded never with high confidence.
 Verdict Judge(std::vector<Finding> findings, const RunbookSet& runbooks, const Case& of);
 
 }  // namespace expanse::intelligence::diagnose
