@@ -56,6 +56,16 @@ TEST(Diagnose, NamesTheClassWithNumbersAndCitedEvidence) {
   EXPECT_FALSE(said.recurrence);
 }
 
+TEST(Diagnose, QuotesNoFactAsOutput) {
+  Case of = OutOfMemory();
+  of.logs.clear();
+  of.execution.used.oom_kills = 1;
+  const Diagnosis said = Diagnose(of, *Set());
+  EXPECT_EQ(said.failure_class, "host_out_of_memory");
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("the output says")));
+  EXPECT_THAT(said.root_cause, HasSubstr("processes killed at the memory limit: 1"));
+}
+
 TEST(Diagnose, CitesSimilarRunsThatSucceeded) {
   Case of = OutOfMemory();
   for (int i = 0; i < 9; ++i) {

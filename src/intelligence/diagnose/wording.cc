@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
+#include "intelligence/diagnose/facts.h"
 #include "intelligence/diagnose/log_lines.h"
 #include "intelligence/diagnose/request_lines.h"
 
@@ -56,10 +57,17 @@ std::string Quote(const std::string& text) {
   return std::string(quote.substr(0, end));
 }
 
-const Mark* BestText(const Finding& finding) {
+// Facts are worded by us: no output says them.
+bool IsFact(const Item& item) {
+  const auto& names = Facts::Names();
+  return std::find(names.begin(), names.end(), item.where) != names.end();
+}
+
+const Mark* BestText(const Finding& finding, const Ledger& ledger) {
   const Mark* best = nullptr;
   for (const Mark& mark : finding.marks) {
     if (mark.origin != Origin::kText && mark.origin != Origin::kEvent) continue;
+    if (IsFact(ledger[mark.item])) continue;
     if (best == nullptr || mark.strength > best->strength) best = &mark;
   }
   return best;
@@ -279,7 +287,7 @@ Values ValuesOf(const Known& known, const Finding& finding,
   if (finding.best == Strength::kDecisive) values["decisive"] = "yes";
   for (const Finding& other : alternatives)
     values["also_" + known.runbooks.runbooks()[other.runbook].id] = "yes";
-  if (const Mark* mark = BestText(finding); mark != nullptr) {
+  if (const Mark* mark = BestText(finding, known.ledger); mark != nullptr) {
     const Item& item = known.ledger[mark->item];
     values["quote"] = Quote(item.text);
     Put(&values, "node", item.node);
