@@ -39,6 +39,11 @@ bool WordMatches(std::string_view pattern, std::string_view word) {
   return pattern == word;
 }
 
+bool AnyMatches(const Condition& condition, std::string_view word) {
+  return std::any_of(condition.words.begin(), condition.words.end(),
+                     [&](const std::string& pattern) { return WordMatches(pattern, word); });
+}
+
 // Slurm gives the reason of failed launches to every batch script that a signal ended.
 bool IsReasonOfASignal(const Execution& run) {
   return run.native_reason == "JobLaunchFailure" && run.signal && *run.signal != 0;
@@ -77,6 +82,9 @@ class Collector {
     facts_->insert_or_assign(
         std::move(name),
         Fact{.words = std::move(words), .number = {}, .origin = origin, .item = item});
+  }
+  void Put(std::string name, Fact fact) {
+    if (!fact.words.empty()) facts_->insert_or_assign(std::move(name), std::move(fact));
   }
   void SourceLine(std::string name, std::string where, std::string line) {
     const auto item = Cite(std::move(where), Origin::kSource, std::move(line));
@@ -126,27 +134,27 @@ void AddSchedulerFacts(const Execution& run, Collector* to) {
 }
 
 void AddStepFacts(const Execution& run, Collector* to) {
-  std::vector<std::string> codes;
-  std::vector<std::string> signals;
-  std::optional<std::size_t> item;
+  Fact codes{.words = {}, .number = {}, .origin = Origin::kExit, .item = {}, .items = {}};
+  Fact signals = codes;
+  const auto add = [](Fact& fact, const std::string& word, std::size_t item) {
+    fact.words.push_back(word);
+    fact.items.push_back(item);
+    if (!fact.item) fact.item = item;
+  };
   for (const evidence::Step& step : run.steps) {
-    const bool failed =
-        (step.exit_code && *step.exit_code != 0) || (step.signal && *step.signal != 0);
-    if (!failed) continue;
+    const int code = step.exit_code.value_or(0);
+    const int signal = step.signal.value_or(0);
+    if (code == 0 && signal == 0) continue;
     std::string shown = "step " + step.id + " " + step.native_state;
-    if (step.exit_code) {
-      codes.push_back(std::to_string(*step.exit_code));
-      shown += ", exit code " + codes.back();
-    }
-    if (step.signal && *step.signal != 0) {
-      signals.push_back(std::to_string(*step.signal));
-      shown += ", signal " + signals.back();
-    }
-    const auto cited = to->Cite("step " + step.id, Origin::kExit, shown);
-    if (!item) item = cited;
+    if (step.exit_code) shown += ", exit code " + std::to_string(code);
+    if (signal != 0) shown += ", signal " + std::to_string(signal);
+    const auto item = to->Cite("step " + step.id, Origin::kExit, shown);
+    if (!item) break;  // the ledger is full
+    if (code != 0) add(codes, std::to_string(code), *item);
+    if (signal != 0) add(signals, std::to_string(signal), *item);
   }
-  to->Words("step_exit_code", std::move(codes), Origin::kExit, item);
-  to->Words("step_signal", std::move(signals), Origin::kExit, item);
+  to->Put("step_exit_code", std::move(codes));
+  to->Put("step_signal", std::move(signals));
 }
 
 std::optional<double> Ratio(std::optional<double> part, std::optional<double> whole) {
@@ -250,19 +258,23 @@ bool Facts::Holds(const Condition& condition) const {
   const Fact* fact = Find(condition.fact);
   if (fact == nullptr) return false;
   if (!condition.words.empty()) {
-    std::vector<std::string> words = fact->words;
-    if (fact->number && *fact->number == std::floor(*fact->number))
-      words.push_back(Digits(*fact->number, 0));
-    for (const std::string& word : words) {
-      for (const std::string& pattern : condition.words)
-        if (WordMatches(pattern, word)) return true;
-    }
-    return false;
+    return std::any_of(fact->words.begin(), fact->words.end(),
+                       [&](const std::string& word) { return AnyMatches(condition, word); }) ||
+           (fact->number && *fact->number == std::floor(*fact->number) &&
+            AnyMatches(condition, Digits(*fact->number, 0)));
   }
   if (!fact->number) return false;
   if (condition.at_least && *fact->number < *condition.at_least) return false;
   if (condition.at_most && *fact->number > *condition.at_most) return false;
   return condition.at_least || condition.at_most;
+}
+
+std::optional<std::size_t> Facts::ItemOf(const Condition& condition) const {
+  const Fact* fact = Find(condition.fact);
+  if (fact == nullptr) return std::nullopt;
+  for (std::size_t index = 0; index < fact->items.size(); ++index)
+    if (AnyMatches(condition, fact->words[index])) return fact->items[index];
+  return fact->item;
 }
 
 bool Facts::Exclude(const Runbook& runbook) const {

@@ -35,7 +35,8 @@ struct Fact {
   std::vector<std::string> words;  // of a fact that is text: any of them
   std::optional<double> number;
   Origin origin = Origin::kScheduler;
-  std::optional<std::size_t> item;  // in the ledger
+  std::optional<std::size_t> item = {};  // in the ledger
+  std::vector<std::size_t> items = {};   // of each word, where they differ
 };
 
 // The job's script: the first source that is marked as one, or else the first. Null: no sources.
@@ -59,6 +60,8 @@ class Facts {
   const Fact* Find(std::string_view name) const;
   // Unknown facts satisfy nothing.
   bool Holds(const Condition& condition) const;
+  // The ledger's item that shows that it holds.
+  std::optional<std::size_t> ItemOf(const Condition& condition) const;
   // Whether a known fact rules the runbook out.
   bool Exclude(const Runbook& runbook) const;
   // Every name there can be: conditions are checked against it when runbooks are read.

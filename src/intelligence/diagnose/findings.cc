@@ -83,9 +83,9 @@ class Matcher {
       for (const Condition& condition : runbook.when) {
         if (!facts.Holds(condition)) continue;
         const Fact* fact = facts.Find(condition.fact);
-        if (!fact->item) continue;
-        Put(&Of(index),
-            {.item = *fact->item, .origin = fact->origin, .strength = condition.strength});
+        const auto item = facts.ItemOf(condition);
+        if (!item) continue;
+        Put(&Of(index), {.item = *item, .origin = fact->origin, .strength = condition.strength});
       }
     }
     for (auto& [index, finding] : findings_) {
@@ -94,7 +94,7 @@ class Matcher {
         const Fact* fact = facts.Find(condition.fact);
         // What whoever ended the run says is not refuted by samples, which miss what is short.
         if (finding.best == Strength::kDecisive && fact->origin == Origin::kMetric) continue;
-        if (fact->item) finding.against.push_back(*fact->item);
+        if (const auto item = facts.ItemOf(condition)) finding.against.push_back(*item);
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "intelligence/diagnose/diagnose.h"
 
@@ -89,6 +90,57 @@ TEST(SlurmCases, ARefusedAllocationIsNoKillAtTheLimit) {
   EXPECT_THAT(said.root_cause, HasSubstr("peak of 20 MiB it was refused"));
   EXPECT_THAT(said.root_cause, Not(HasSubstr("at its limit")));
   EXPECT_THAT(said.root_cause, Not(HasSubstr("a kill at the limit")));
+}
+
+// Of several failed steps the one is cited that shows it.
+TEST(SlurmCases, TheStepThatASignalEndedIsCited) {
+  Case of = Failed("FAILED", "NonZeroExitCode");
+  of.execution.exit_code = 1;
+  for (const auto& [id, code, signal] :
+       {std::tuple{"batch", 1, 0}, std::tuple{"0", 2, 0}, std::tuple{"1", 0, 11}}) {
+    evidence::Step step;
+    step.id = id;
+    step.native_state = "FAILED";
+    step.exit_code = code;
+    if (signal != 0) step.signal = signal;
+    of.execution.steps.push_back(step);
+  }
+  const Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "segmentation_fault");
+  ASSERT_EQ(said.evidence.size(), 1U);
+  EXPECT_EQ(said.evidence[0].quote, "step 1 FAILED, exit code 0, signal 11");
+}
+
+TEST(SlurmCases, WhoCancelledIsSaid) {
+  Case of = Failed("CANCELLED", "None");
+  of.execution.status = ExecutionStatus::kCancelled;
+  of.execution.outcome = Outcome::kCancelled;
+  of.execution.labels = {{"slurm.cancelled_by", "0"}, {"slurm.uid", "1000"}};
+  Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "cancelled_by_user");
+  EXPECT_THAT(said.root_cause, HasSubstr("cancelled by another user (root)"));
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("administrator")));
+  of.execution.labels["slurm.cancelled_by"] = "1000";
+  said = Say(of);
+  EXPECT_THAT(said.root_cause, HasSubstr("cancelled by its own user (uid 1000)"));
+  of.execution.labels.clear();
+  EXPECT_THAT(Say(of).root_cause, HasSubstr("a user or an administrator ended it"));
+}
+
+// srun ends the other ranks in the same words as scancel does.
+TEST(SlurmCases, AStepThatSrunEndedWasNotCancelled) {
+  const Diagnosis said = Say(
+      Exited(1, "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-01-02T03:04:05 ***\n"));
+  EXPECT_NE(said.failure_class, "cancelled_by_user");
+  EXPECT_TRUE(said.alternatives.empty());
+}
+
+TEST(SlurmCases, ExitCodeTwoIsNoMissingCommand) {
+  const Diagnosis said =
+      Say(Exited(2,
+                 "python3: can't open file '/home/u/tran.py': [Errno 2] No such file or directory\n"
+                 "srun: error: n1: task 0: Exited with exit code 2\n"));
+  EXPECT_EQ(said.failure_class, "file_not_found");
 }
 
 TEST(SlurmCases, CommandsThatDashDoesNotFind) {

@@ -217,6 +217,16 @@ void PutMemoryEnd(const Snapshot& seen, const Finding& finding, Values* values) 
   }
 }
 
+void PutWhoCancelled(const Known& known, Values* values) {
+  const Fact* by = known.facts.Find("cancelled_by");
+  if (by == nullptr || by->words.empty()) return;
+  const auto uid = known.of.execution.labels.find("slurm.cancelled_by");
+  std::string who = by->words.front() == "user" ? "its own user" : "another user";
+  if (uid != known.of.execution.labels.end())
+    who += uid->second == "0" ? " (root)" : " (uid " + uid->second + ")";
+  (*values)["cancelled_by"] = std::move(who);
+}
+
 std::string Joined(const std::vector<std::string>& words, std::size_t most) {
   std::string text;
   for (std::size_t index = 0; index < words.size() && index < most; ++index)
@@ -267,6 +277,7 @@ Values ValuesOf(const Known& known, const Finding& finding,
     values["signal"] = std::to_string(*signal);
     values["signal_name"] = SignalName(*signal);
   }
+  PutWhoCancelled(known, &values);
   Put(&values, "state", run.native_state);
   Put(&values, "reason", run.native_reason);
   Put(&values, "queue", run.queue);

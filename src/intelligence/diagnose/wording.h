@@ -13,6 +13,7 @@
 //   gpu_memory_peak, gpu_utilisation, oom_kills, restarts
 //   memory_option, walltime_option, gpu_option, cpu_option, tasks_option   such as "--mem"
 //   exit_code, signal, signal_name, state, reason, scheduler, queue, nodes
+//   cancelled_by    "its own user (uid 1000)", "another user (root)"
 //   similar_successes, similar_peak, similar_runtime   the largest of similar runs that completed;
 //                   also similar_peak_above, similar_peak_below (this run's limit), and likewise
 //                   similar_runtime_above, similar_runtime_below

@@ -370,8 +370,13 @@ void RunKeeper::TakeAccounting(Job job, const collect::Tick& tick) {
   Count(run, 1);
   if (run.emitted_s != 0) DropFreeText(job.execution);
   // sacct takes 128 from codes that are not below it: of `exit 255` it says 127.
-  if (run.exit_code >= 128 && job.execution.exit_code == run.exit_code - 128)
+  if (run.exit_code >= 128 && job.execution.exit_code == run.exit_code - 128) {
     job.execution.exit_code = run.exit_code;
+    for (evidence::Step& step : job.execution.steps) {
+      if (step.id == "batch" && step.exit_code == run.exit_code - 128)
+        step.exit_code = run.exit_code;
+    }
+  }
   Tell(id, std::move(job.execution), tick);
 }
 

@@ -446,6 +446,12 @@ TEST_F(Keeping, HighExitCodesAreKeptAsSqueueTellsThem) {
   const auto failed = [](std::uint32_t id, std::int32_t code) {
     Job job = MakeJob(id, kNow - 100, ExecutionStatus::kFailed);
     job.execution.exit_code = code;
+    for (const char* step_id : {"batch", "0"}) {
+      evidence::Step step;
+      step.id = step_id;
+      step.exit_code = code;
+      job.execution.steps.push_back(step);
+    }
     return job;
   };
   Row(failed(7, 255));
@@ -457,6 +463,8 @@ TEST_F(Keeping, HighExitCodesAreKeptAsSqueueTellsThem) {
   const auto told = Told();
   ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(told[0].execution.exit_code, 255);
+  EXPECT_EQ(told[0].execution.steps[0].exit_code, 255) << "the script is the job";
+  EXPECT_EQ(told[0].execution.steps[1].exit_code, 127) << "as sacct says";
   EXPECT_EQ(told[1].execution.exit_code, 3) << "no spelling of 200: the record is the truth";
   EXPECT_EQ(told[2].execution.exit_code, 127) << "nothing better is known";
 }
