@@ -29,6 +29,7 @@ struct WireLimits {
   std::size_t command_bytes = 128U << 10;  // all items together
   std::size_t labels = kMaxLabels;
   std::size_t nodes = 65536;
+  std::size_t nodes_bytes = 4U << 20;  // all of them together as they are encoded
   std::size_t notes = 64;
   std::size_t steps = kMaxSteps;
   std::size_t step_text = 1024;            // one text of a step

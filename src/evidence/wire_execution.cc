@@ -261,6 +261,22 @@ bool CutTexts(std::vector<std::string>* texts, std::size_t items, std::size_t le
   return cut;
 }
 
+// A short host list may stand for many long names. Names that are not UTF-8 go twice, one byte as
+// three and once exactly.
+bool CutNodes(std::vector<std::string>* nodes, const WireLimits& limits) {
+  bool cut = CutTexts(nodes, limits.nodes, limits.text);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < nodes->size(); ++i) {
+    const std::string& node = (*nodes)[i];
+    bytes += base::IsValidUtf8(node) ? node.size() + 4 : node.size() * 4 + 32;
+    if (bytes > limits.nodes_bytes) {
+      nodes->resize(i);
+      return true;
+    }
+  }
+  return cut;
+}
+
 bool CutLabels(std::map<std::string, std::string>* labels, const WireLimits& limits) {
   bool cut = std::erase_if(*labels,
                            [&](const auto& label) { return label.first.size() > limits.text; }) > 0;
@@ -278,7 +294,7 @@ Execution FitLimits(Execution execution, const WireLimits& limits) {
   for (const TextField& field : kTexts)
     note(wire::CutText(&(execution.*field.member), limits.text), field.name);
   note(CutCommand(&execution.command, limits), "command");
-  note(CutTexts(&execution.nodes, limits.nodes, limits.text), "nodes");
+  note(CutNodes(&execution.nodes, limits), "nodes");
   note(CutLabels(&execution.labels, limits), "labels");
   for (Resources* resources : {&execution.requested, &execution.allocated}) {
     note(wire::CutText(&resources->tres, limits.text), "tres");

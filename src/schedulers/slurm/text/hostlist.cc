@@ -46,6 +46,18 @@ std::uint64_t Count(const std::vector<Part>& parts) {
   return count;
 }
 
+// At most what the names of `parts` are long together.
+std::uint64_t Bytes(const std::vector<Part>& parts) {
+  std::uint64_t longest = 0;
+  for (const Part& part : parts) {
+    std::size_t digits = 0;
+    for (const Range& range : part.ranges)
+      digits = std::max({digits, range.width, fmt::formatted_size("{}", range.last)});
+    longest += part.text.size() + digits;
+  }
+  return Times(Count(parts), longest);
+}
+
 std::optional<Range> ParseRange(std::string_view text) {
   const std::size_t dash = text.find('-');
   const std::string_view low = text.substr(0, dash);
@@ -156,11 +168,16 @@ void Expand(const std::vector<Part>& parts, std::size_t at, std::string& prefix,
 base::Result<std::vector<std::string>> ExpandHostlist(std::string_view text, std::size_t limit) {
   EXPANSE_ASSIGN_OR_RETURN(const auto names, Parse(text));
   std::uint64_t count = 0;
-  for (const auto& parts : names) count = Add(count, Count(parts));
-  if (count > limit) {
-    return base::Fail(base::Code::kResourceExhausted, "slurm.hostlist_too_long",
-                      fmt::format("a list of {} hosts, over the limit of {}: {}", count, limit,
-                                  base::EscapeForDisplay(text.substr(0, 200))));
+  std::uint64_t bytes = 0;
+  for (const auto& parts : names) {
+    count = Add(count, Count(parts));
+    bytes = Add(bytes, Bytes(parts));
+  }
+  if (count > limit || bytes > kMaxHostBytes) {
+    return base::Fail(
+        base::Code::kResourceExhausted, "slurm.hostlist_too_long",
+        fmt::format("a list of {} hosts, {} bytes, over the limit of {}, {} bytes: {}", count,
+                    bytes, limit, kMaxHostBytes, base::EscapeForDisplay(text.substr(0, 200))));
   }
   std::vector<std::string> hosts;
   hosts.reserve(count);

@@ -14,10 +14,13 @@ namespace expanse::schedulers::slurm {
 
 // More hosts than any cluster has; for callers without a limit of their own.
 inline constexpr std::size_t kMaxHosts = 200'000;
+// Of all their names together.
+inline constexpr std::size_t kMaxHostBytes = 16U << 20;
 
 // The hosts in the order of the expression, repeated ones repeated; none for "", "(null)", "None
 // assigned", "N/A". Zero padding is kept, the last bracket turns fastest. Fails with
-// slurm.hostlist_syntax, or slurm.hostlist_too_long for more than `limit` (nothing is built then).
+// slurm.hostlist_syntax, or slurm.hostlist_too_long for more than `limit` or kMaxHostBytes (nothing
+// is built then).
 base::Result<std::vector<std::string>> ExpandHostlist(std::string_view text,
                                                       std::size_t limit = kMaxHosts);
 

@@ -62,6 +62,10 @@ TEST(Hostlist, BuildsNothingBeyondItsLimit) {
        {"n[0-999999999999999999]", "a[0-99999]b[0-99999]c[0-99999]d[0-99999]e[0-99999]"}) {
     EXPECT_EQ(ExpandHostlist(text).error().reason, "slurm.hostlist_too_long") << text;
   }
+  // Few characters, many bytes.
+  const std::string longer(200, 'x');
+  EXPECT_EQ(ExpandHostlist(longer + "[1-99999]").error().reason, "slurm.hostlist_too_long");
+  EXPECT_EQ(ExpandHostlist("node-of-a-long-name[000001-200000]")->size(), 200'000);
 }
 
 TEST(Hostlist, CountsFarBeyondWhatItWouldExpand) {
