@@ -198,6 +198,8 @@ TEST(IntelligenceOptions, DefaultsAreThoseOfTheSettings) {
   EXPECT_EQ(read.queued, plain.queued);
   EXPECT_EQ(read.run_timeout, plain.run_timeout);
   EXPECT_EQ(read.target_chance, plain.target_chance);
+  EXPECT_EQ(read.runbook_directory, plain.runbook_directory);
+  EXPECT_EQ(read.runbook_poll, plain.runbook_poll);
   EXPECT_EQ(read.auto_diagnose, plain.auto_diagnose);
   EXPECT_EQ(read.auto_diagnose_workers, plain.auto_diagnose_workers);
   EXPECT_EQ(read.auto_diagnose_settle, plain.auto_diagnose_settle);

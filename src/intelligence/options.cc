@@ -55,6 +55,10 @@ std::vector<SettingSpec> IntelligenceSettings() {
            "Only of executions that ended no longer ago than this.", 60, 3650 * kDay),
       Count("intelligence.auto_diagnose_runs", "10000",
             "How many of these diagnoses are kept of an organisation; 0 sets no bound.", 0, 1e7),
+      {.name = "intelligence.runbook_directory",
+       .kind = SettingKind::kPath,
+       .help = "Runbooks of your own (*.yaml) over those of the program."},
+      Time("intelligence.runbook_poll", "5s", "How often that directory is looked at.", 1, 3600),
       Time("intelligence.keep_runs", "90d",
            "How long runs and their artefacts are kept; 0 keeps them for ever.", 0, 36500 * kDay),
       Count("intelligence.runs_per_user", "1000",
@@ -83,6 +87,8 @@ IntelligenceOptions IntelligenceOptionsFrom(const base::Settings& settings) {
   options.auto_diagnose_settle = settings.GetDuration("intelligence.auto_diagnose_settle");
   options.auto_diagnose_age = settings.GetDuration("intelligence.auto_diagnose_age");
   options.auto_diagnose_runs = count("intelligence.auto_diagnose_runs");
+  options.runbook_directory = settings.GetString("intelligence.runbook_directory");
+  options.runbook_poll = settings.GetDuration("intelligence.runbook_poll");
   options.keep_runs = settings.GetDuration("intelligence.keep_runs");
   options.runs_per_user = count("intelligence.runs_per_user");
   options.retention_interval = settings.GetDuration("intelligence.retention_interval");

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "base/settings.h"
@@ -32,6 +33,10 @@ struct IntelligenceOptions {
   std::chrono::milliseconds auto_diagnose_settle{5'000};
   std::chrono::milliseconds auto_diagnose_age = std::chrono::hours(24 * 7);
   std::size_t auto_diagnose_runs = 10'000;
+
+  // A site's own runbooks; empty: none.
+  std::string runbook_directory;
+  std::chrono::milliseconds runbook_poll{5'000};
 
   // How long runs and their artefacts are kept, and how many of a user; 0: no bound.
   std::chrono::milliseconds keep_runs = std::chrono::hours(24 * 90);

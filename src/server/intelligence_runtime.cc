@@ -36,7 +36,9 @@ base::Status IntelligenceRuntime::Open(const ServerOptions& options, EvidenceSto
                                {*stores.records, *stores.series, *stores.blobs}, clock, metrics));
   analyser_ = std::make_unique<intelligence::AnalyseWork>(options.intelligence.target_chance,
                                                           *history_, *runs_, clock);
-  EXPANSE_ASSIGN_OR_RETURN(runbooks_, intelligence::EmbeddedRunbooks::Create());
+  EXPANSE_ASSIGN_OR_RETURN(runbooks_, intelligence::SiteRunbooks::Create(
+                                          options.intelligence.runbook_directory,
+                                          options.intelligence.runbook_poll, clock, metrics));
   diagnoser_ = std::make_unique<intelligence::DiagnoseWork>(
       intelligence::diagnose_case::Stores{*stores.records, *stores.blobs, *stores.series,
                                           *history_},
@@ -71,6 +73,7 @@ base::Status IntelligenceRuntime::Serve(const ServerOptions& options,
   plane_->AddMethods(server_->router());
   EXPANSE_RETURN_IF_ERROR(plane_->Start());
   history_->Start();
+  runbooks_->Start();
   automatic_->Start();
   return server_->Start();
 }
@@ -78,6 +81,7 @@ base::Status IntelligenceRuntime::Serve(const ServerOptions& options,
 void IntelligenceRuntime::Drain(std::chrono::milliseconds deadline) {
   if (server_) server_->Drain(deadline);
   if (automatic_) automatic_->Stop();
+  if (runbooks_) runbooks_->Stop();
   if (plane_) plane_->Stop();
   if (history_) history_->Stop();
   if (trust_) trust_->Stop();

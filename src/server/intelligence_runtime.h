@@ -12,6 +12,7 @@
 #include "intelligence/diagnose_work.h"
 #include "intelligence/history/indexed_history.h"
 #include "intelligence/intelligence_plane.h"
+#include "intelligence/site_runbooks.h"
 #include "server/evidence_stores.h"
 #include "server/options.h"
 #include "server/plane_server.h"
@@ -42,7 +43,7 @@ class IntelligenceRuntime {
   std::unique_ptr<store::SqliteRunStore> runs_;
   std::unique_ptr<intelligence::history::IndexedHistory> history_;
   std::unique_ptr<intelligence::AnalyseWork> analyser_;
-  std::unique_ptr<intelligence::EmbeddedRunbooks> runbooks_;
+  std::unique_ptr<intelligence::SiteRunbooks> runbooks_;
   std::unique_ptr<intelligence::DiagnoseWork> diagnoser_;
   std::unique_ptr<PlaneTrust> trust_;
   std::unique_ptr<intelligence::IntelligencePlane> plane_;
