@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "intelligence/diagnose/log_prefix.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -256,7 +257,9 @@ void StripLine(std::string_view raw, LogLine* line) {
   std::string_view text = printable;
   TrimLeft(&text);
   for (int round = 0; round < 6; ++round) {
-    if (!TakeStamp(&text, line) && !TakeRank(&text, line) && !TakeNode(&text, line)) break;
+    if (!TakeStamp(&text, line) && !TakeRank(&text, line) && !TakeNode(&text, line) &&
+        !TakeLoggerPrefix(&text))
+      break;
   }
   while (!text.empty() && base::IsSpace(text.back())) text.remove_suffix(1);
   line->message = text;

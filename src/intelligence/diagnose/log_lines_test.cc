@@ -52,6 +52,32 @@ TEST(StripLine, TakesRanksAndNodesOff) {
   EXPECT_EQ(node.node, "gpu07");
 }
 
+TEST(StripLine, TakesLoggersPrefixesOff) {
+  EXPECT_EQ(MessageOf("(EngineCore_DP0 pid=469) ERROR 03-11 17:57:10 [multiproc_executor.py:783] "
+                      "ValueError: heads"),
+            "ValueError: heads");
+  EXPECT_EQ(MessageOf("(RayTrainWorker pid=4, ip=10.0.0.1) KeyError: 'x'"), "KeyError: 'x'");
+  EXPECT_EQ(MessageOf("(raylet) [2025-04-02 01:12:44,119 E 3 3] manager.cc:3: x"),
+            "[2025-04-02 01:12:44,119 E 3 3] manager.cc:3: x");
+  EXPECT_EQ(MessageOf("ERROR 03-21 10:12:01 utils.py:120] Worker died"), "Worker died");
+  EXPECT_EQ(MessageOf("ERROR:__main__:TypeError: no"), "TypeError: no");
+  EXPECT_EQ(MessageOf("E0301 02:11:10.001000 140001 torch/api.py:897] failed"), "failed");
+  EXPECT_EQ(MessageOf("2025-01-01 10:00:00 ERROR [core.py:7] no"), "ERROR [core.py:7] no");
+}
+
+TEST(StripLine, KeepsWhatIsNoLoggersPrefix) {
+  EXPECT_EQ(MessageOf("ERROR: no"), "ERROR: no");
+  EXPECT_EQ(MessageOf("ERROR no"), "ERROR no");
+  EXPECT_EQ(MessageOf("ERROR 12 items"), "ERROR 12 items");
+  EXPECT_EQ(MessageOf("ERROR:root"), "ERROR:root");
+  EXPECT_EQ(MessageOf("(core dumped) x"), "(core dumped) x");
+  EXPECT_EQ(MessageOf("(x pid=1"), "(x pid=1");
+  EXPECT_EQ(MessageOf("E0301 x"), "E0301 x");
+  EXPECT_EQ(MessageOf("[12] x"), "[12] x");
+  EXPECT_EQ(MessageOf("train.py:12] x"), "x");
+  EXPECT_EQ(MessageOf("train.py:12: x"), "train.py:12: x");
+}
+
 TEST(StripLine, TakesTerminalEscapesOff) {
   EXPECT_EQ(MessageOf("\x1b[31merror\x1b[0m: no"), "error: no");
   EXPECT_EQ(MessageOf("\x1b]0;title\aerror"), "error");
