@@ -122,7 +122,7 @@ void CiteRequest(const Known& known, const Runbook& runbook, Diagnosis* diagnosi
 
 std::string RootCause(const Case& of, const Runbook& runbook, const Values& values) {
   std::string text = "What happened: " + Fill(runbook.what, values);
-  std::string why = Fill(runbook.why, values);
+  std::string why(base::Trim(Fill(runbook.why, values)));  // its first sentence may be left out
   if (const auto shown = values.find("shown"); why.empty() && shown != values.end())
     why = "the record of the run shows " + shown->second + ".";
   if (!why.empty()) Append(&text, "Why: " + why);

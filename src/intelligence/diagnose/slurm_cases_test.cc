@@ -64,6 +64,12 @@ TEST(SlurmCases, ARequeuedRunWasNotCancelled) {
   EXPECT_EQ(Say(of).failure_class, "requeued");
 }
 
+TEST(SlurmCases, SentencesThatAreLeftOutLeaveNoGap) {
+  const Diagnosis said = Say(Failed("NODE_FAIL", "NodeDown"));
+  EXPECT_EQ(said.failure_class, "node_failure");
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("  ")));
+}
+
 TEST(SlurmCases, ASampledPeakRefutesNoKill) {
   Case of = Failed("OUT_OF_MEMORY", "OutOfMemory");
   of.execution.outcome = Outcome::kOutOfMemory;
