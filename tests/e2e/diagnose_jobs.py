@@ -93,7 +93,7 @@ class DiagnosedJobs(unittest.TestCase):
     @classmethod
     def submitter(cls, scenario):
         def submit(lab):
-            options = [option.format(nodes=lab.nodes) for option in scenario.options]
+            options = [option.format(nodes=lab.nodes, out=lab.out) for option in scenario.options]
             if cls.reserved_from and not any(option.startswith("--nodelist") for option in options):
                 options.append("--exclude=" + ",".join(lab.nodes[cls.reserved_from:]))
             return lab.submit(scenario.script.replace("{out}", str(lab.out)), "--job-name", scenario.name, *options,
@@ -176,8 +176,7 @@ class DiagnosedJobs(unittest.TestCase):
             self.assertIn(quote, self.log_of(run))
             self.assertIn(quote, (self.lab.out / f"job-{run['native_id']}.out").read_text(errors="replace"))
         elif origin == "source":
-            path = self.lab.out / cited["where"].rpartition(" line ")[0]
-            self.assertIn(quote.encode(), path.read_bytes())
+            self.assertIn(quote.encode(), self.source(run["name"], cited["where"].rpartition(" line ")[0]))
         elif origin in ("scheduler", "exit"):
             self.assertIn(quote, record_sentences(run))
         elif origin == "event":
@@ -186,6 +185,11 @@ class DiagnosedJobs(unittest.TestCase):
             self.assert_measured(run, quote)
         else:
             self.assertEqual(origin, "similar", cited)
+
+    def source(self, job_name, path):
+        if path != "batch_script":
+            return (self.lab.out / path).read_bytes()
+        return next(scenario.script for scenario in self.scenarios if scenario.name == job_name).encode()
 
     def assert_measured(self, run, quote):
         if match := re.fullmatch(r"ran (\d+) s of (\d+) s", quote):

@@ -29,7 +29,10 @@ PROGRAMS = {
                    "for at in range(0, 8 << 20, 4096):\n    block[at] = 1\n",
     "touch_null.py": "import ctypes\nprint('about to read', flush=True)\nctypes.string_at(0)\n",
     "eat.py": "import sys, time\nprint('eating', flush=True)\nx = bytearray(int(sys.argv[1]) << 20)\nprint('fed')\n",
+    "reads.py": "import sys\nprint('opening', flush=True)\nfor line in open('/data/none/input.csv'):\n    print(line)\n",
+    "looks_up.py": "prices = {'apple': 1}\nprint(prices['pear'])\n",
 }
+ASSERTS = "#include <assert.h>\nint main(int count, char **words) { assert(count > 5); return words != 0; }\n"
 NO_SOURCE = "int answer(void) { return 42; }\n"
 TRAP = "int main(void) { __builtin_trap(); }\n"
 USES = "int answer(void);\nint main(void) { return answer() - 42; }\n"
@@ -46,9 +49,10 @@ def make_programs(folder):
 
 def make_binaries(folder):
     """Those that a compiler makes: one with an instruction that no processor has, one without its library."""
-    for name, text in {"trap.c": TRAP, "answer.c": NO_SOURCE, "uses.c": USES}.items():
+    for name, text in {"trap.c": TRAP, "asserts.c": ASSERTS, "answer.c": NO_SOURCE, "uses.c": USES}.items():
         (folder / name).write_text(text)
-    for argv in (("-o", "trap", "trap.c"), ("-shared", "-fPIC", "-o", "libanswer.so", "answer.c"),
+    for argv in (("-o", "trap", "trap.c"), ("-o", "asserts", "asserts.c"),
+                 ("-shared", "-fPIC", "-o", "libanswer.so", "answer.c"),
                  ("-o", "uses", "uses.c", "-L.", "-lanswer")):
         subprocess.run(("gcc", *argv), cwd=folder, check=True)
     (folder / "libanswer.so").unlink()
@@ -161,6 +165,8 @@ SCENARIOS = [
     # --- files
     Scenario("permission", "echo result > {out}/locked/result", user=True,
              runs=(Diagnosed("permission_denied", quotes=("Permission denied",), says=("locked/result",)),)),
+    Scenario("no-output-folder", "echo never", ("--output={out}/none/%j.out",),
+             runs=(Diagnosed("output_path_unwritable", cites=(("exit", "signal 53"),)),)),
     Scenario("disk-full", in_small("/mnt", "dd if=/dev/zero of=/mnt/result bs=64k count=40"),
              runs=(Diagnosed("no_space_left", quotes=("No space left on device",)),)),
     # --- crashes
@@ -175,6 +181,22 @@ SCENARIOS = [
              runs=(Diagnosed("illegal_instruction", cites=(("exit", "signal 4"),)),)),
     Scenario("instruction-step", "srun ./trap", needs="gcc",
              runs=(Diagnosed("illegal_instruction", quotes=("Illegal instruction",), confidence=HIGH),)),
+    Scenario("assertion", "./asserts", needs="gcc",
+             runs=(Diagnosed("aborted_assert", quotes=("Assertion `count > 5' failed",), cites=(("exit", "134"),)),)),
+    Scenario("python-error", f"exec {PYTHON} looks_up.py",
+             runs=(Diagnosed("shape_or_type_error", quotes=("KeyError: 'pear'",)),)),
+    Scenario("killed", "kill -KILL $$",
+             runs=(Diagnosed("killed_unknown", cites=(("exit", "signal 9"),), confidence=("LOW",)),)),
+    Scenario("exit-code-alone", "exit 3",
+             runs=(Diagnosed("application_error", cites=(("exit", "exit code 3"),), says=("exit code 3",),
+                             confidence=("LOW",)),)),
+    # --- called successful
+    Scenario("hidden-by-or", f"{PYTHON} reads.py || true",
+             runs=(Diagnosed("scheduler_state_masks_failure", state="succeeded", quotes=("/data/none/input.csv",),
+                             cites=(("source", "|| true"),)),)),
+    Scenario("hidden-by-pipe", f"{PYTHON} reads.py 2>&1 | tee copy.txt",
+             runs=(Diagnosed("scheduler_state_masks_failure", state="succeeded", quotes=("/data/none/input.csv",),
+                             cites=(("source", "| tee"),)),)),
     # --- network
     Scenario("port", f"exec {PYTHON} listen_twice.py",
              runs=(Diagnosed("port_in_use", quotes=("Address already in use",)),)),
