@@ -70,6 +70,16 @@ analyse_in() {
   artefact=$(cd "$1" && expanse analyse "$2" --json | python3 "$root/dev/quickstart.d/pick.py" artefact)
 }
 analyse_cites() { (cd "$1" && expanse analyse "$2" --json --no-cache) | python3 "$root/dev/quickstart.d/pick.py" cites "$3"; }
+# diagnose_failed COMPUTE NAME...: why the newest run of each name failed, and the list that knows it from then on.
+diagnose_failed() {
+  local compute=$1 name
+  shift
+  for name in "$@"; do
+    say "Why did \`$name\` fail?"
+    show diagnose "$(pick "$compute" newest "$name")" </dev/null
+  done
+  show executions --compute "$compute" --status failed
+}
 register() {  # register TYPE NAME FILE [RUNNER]: a compute and its identity file
   local token
   token=$(expanse compute register --type "$1" --name "$2" --json | python3 "$root/dev/quickstart.d/pick.py" token)

@@ -40,4 +40,10 @@ host_analyse() {
   analyse_in "$state/work" train.py
 }
 
+host_diagnose() {
+  local failed=(no-data)
+  [ "$(id -u)" != 0 ] || failed+=(out-of-memory)
+  diagnose_failed "$(hostname)" "${failed[@]}"
+}
+
 host_down() { stop daemon; }

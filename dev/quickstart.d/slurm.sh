@@ -155,6 +155,8 @@ slurm_analyse() {
 }
 slurm_told() { expanse executions show "$1" --source-type slurm --json | grep -q '"ended_at"'; }
 
+slurm_diagnose() { diagnose_failed slurm out-of-memory over-time no-data; }
+
 slurm_hooks_hint() {
   [ "$slurm_kind" = own ] || return 0
   cat <<P

@@ -21,6 +21,7 @@ namespace v1 = intelligence::v1;
 namespace diagnose = intelligence::diagnose;
 
 constexpr std::size_t kLargestRunbooks = std::size_t{1} << 20;
+constexpr std::size_t kLongestId = 64;
 constexpr std::size_t kLargestCases = std::size_t{64} << 20;
 
 constexpr OptionSpec kLocal = {.name = "local",
@@ -90,7 +91,7 @@ base::Result<v1::GetRunbookResponse> LocalRunbook(const std::string& id) {
     return response;
   }
   return base::Fail(base::Code::kNotFound, "runbook.not_found",
-                    fmt::format("there is no runbook {}", base::EscapeForDisplay(id)));
+                    fmt::format("there is no runbook '{}'", id));
 }
 
 // Whether the program's own are better than nothing: nobody is signed in, or there is no server
@@ -112,8 +113,7 @@ base::Result<Response> AskOrFallBack(App& app, const Arguments& arguments, std::
                    fmt::format("expanse.intelligence.v1.IntelligenceService.{}", method), request)
              : std::unexpected(std::move(planes).error());
   if (response || !MayFallBack(response.error())) return response;
-  Warn(app, fmt::format("{}; shown are the runbooks of this program",
-                        base::EscapeForDisplay(response.error().message)));
+  Warn(app, fmt::format("{}; shown are the runbooks of this program", response.error().message));
   return local();
 }
 
@@ -123,8 +123,7 @@ CommandResult List(App& app, const Arguments& arguments) {
       []() -> base::Result<v1::ListRunbooksResponse> { return LocalList(); });
   if (!response) return std::unexpected(std::move(response).error().With("runbook list"));
   if (!response->site_error().empty()) {
-    Warn(app, "the site's runbooks are as they were before: " +
-                  base::EscapeForDisplay(response->site_error()));
+    Warn(app, "the site's runbooks are as they were before: " + response->site_error());
   }
   if (arguments.Flag("json")) return PrintJson(app, *response);
   Table table({{.header = "CLASS"},
@@ -144,7 +143,8 @@ CommandResult List(App& app, const Arguments& arguments) {
 // What to do about a class that there is not.
 std::string HintFor(const std::string& id) {
   for (const diagnose::Runbook& runbook : diagnose::RunbookSet::Embedded()) {
-    if (base::EditDistance(runbook.id, id) <= 2) return "expanse runbook show " + runbook.id;
+    if (id.size() <= kLongestId && base::EditDistance(runbook.id, id) <= 2)
+      return "expanse runbook show " + runbook.id;
   }
   return "expanse runbook list";
 }
@@ -161,8 +161,7 @@ CommandResult Show(App& app, const Arguments& arguments) {
   }
   if (arguments.Flag("json")) return PrintJson(app, *response);
   if (response->summary().origin() != "embedded") {
-    Say(app, fmt::format("This is the site's own, of {}.",
-                         base::EscapeForDisplay(response->summary().origin())));
+    Say(app, fmt::format("This is the site's own, of {}.", response->summary().origin()));
   }
   std::string yaml = Printable(app, response->yaml());
   if (!yaml.ends_with('\n')) yaml += '\n';
@@ -170,8 +169,11 @@ CommandResult Show(App& app, const Arguments& arguments) {
   return 0;
 }
 
-bool IsRunbookFile(std::string_view name) {
-  return !name.starts_with('.') && name.ends_with(".yaml");
+// As the server chooses them (intelligence/site_runbooks).
+bool IsRunbookFile(const std::string& directory, const std::string& name) {
+  std::error_code ignored;
+  return !name.starts_with('.') && name.ends_with(".yaml") &&
+         std::filesystem::is_regular_file(base::JoinPath(directory, name), ignored);
 }
 
 // The file, or those of the directory in order of their names.
@@ -181,10 +183,10 @@ base::Result<std::vector<std::string>> FilesOf(const std::string& path) {
   EXPANSE_ASSIGN_OR_RETURN(const auto names, base::ListDirectory(path));
   std::vector<std::string> files;
   for (const std::string& name : names)
-    if (IsRunbookFile(name)) files.push_back(base::JoinPath(path, name));
+    if (IsRunbookFile(path, name)) files.push_back(base::JoinPath(path, name));
   if (files.empty())
     return base::Fail(base::Code::kNotFound, "runbook.none",
-                      fmt::format("there is no *.yaml in {}", base::EscapeForDisplay(path)));
+                      fmt::format("there is no *.yaml in {}", path));
   return files;
 }
 

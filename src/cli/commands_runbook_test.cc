@@ -123,6 +123,7 @@ TEST_F(RunbookCommands, TestTakesFilesAndDirectoriesAndNeedsNoServer) {
   const std::string bad = Write("bad.yaml", text);
   Write(".hidden.yaml", "[");
   Write("notes.txt", "[");
+  ASSERT_TRUE(base::MakeDirectories(harness_.home.path() + "/folder.yaml"));
   EXPECT_EQ(Run({"test", harness_.home.path()}), 1);
   EXPECT_THAT(terminal_.out, HasSubstr(bad + ":5: licence_server_down: no signature matches "));
   EXPECT_THAT(terminal_.out, HasSubstr(good + ": 1 runbook, 1 sample, ok\n"));

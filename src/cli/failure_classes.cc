@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "cli/answer_rows.h"
 #include "cli/ask.h"
 
@@ -36,8 +35,7 @@ FailureClasses FindFailureClasses(App& app, Planes& planes,
         std::min(kPatience, app.timeout));
     if (!response) {
       if (IsWorthSaying(response.error()))
-        Warn(app,
-             "failure classes are not known: " + base::EscapeForDisplay(response.error().message));
+        Warn(app, "failure classes are not known: " + response.error().message);
       return classes;
     }
     for (v1::FailureClass& found : *response->mutable_classes()) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/files.h"
+#include "base/text.h"
+
 namespace expanse::cli {
 namespace {
 
@@ -98,6 +101,38 @@ TEST(CheckRunbooks, NothingThatIsPrintedMovesTheCursor) {
   EXPECT_THAT(check.found.text, Not(HasSubstr("\a")));
   EXPECT_THAT(check.found.text, Not(HasSubstr("\u202E")));
   EXPECT_EQ(std::count(check.found.text.begin(), check.found.text.end(), '\n'), 2);
+}
+
+// The lines of a document from `first` on that are indented by `indent`, without it.
+std::string BlockOf(const std::string& document, std::string_view first, std::size_t indent) {
+  const auto text = base::ReadFile(std::string(EXPANSE_SOURCE_DIR) + "/../../docs/" + document);
+  EXPECT_TRUE(text) << document;
+  if (!text) return {};
+  const std::string blank(indent, ' ');
+  std::string block;
+  for (const std::string_view line : base::Split(*text, '\n')) {
+    const bool inside = line.starts_with(blank) && !line.starts_with("```");
+    if (!block.empty() && !inside) break;
+    if (!block.empty() || line.starts_with(blank + std::string(first)))
+      block += std::string(line.substr(indent)) + '\n';
+  }
+  return block;
+}
+
+TEST(CheckRunbooks, ExamplesOfTheDocumentsAreSound) {
+  const NamedText format{.path = "format",
+                         .text = BlockOf("formats/runbook.md", "- id: licence_server_down", 0)};
+  EXPECT_EQ(CheckRunbooks({format}).found.text, "format: 1 runbook, 2 samples, ok\n");
+  const NamedText guide{.path = "guide",
+                        .text = BlockOf("diagnose.md", "- id: licence_server_down", 7)};
+  const RunbookCheck check = CheckRunbooks({guide});
+  EXPECT_EQ(check.found.text, "guide: 1 runbook, 2 samples, ok\n");
+  ASSERT_NE(check.set, nullptr);
+  const NamedText cases{.path = "cases.json", .text = BlockOf("diagnose.md", "[{\"id\":", 7)};
+  EXPECT_EQ(CheckCases(cases, *check.set).text,
+            "cases.json: 41982: licence_server_down (high), as expected\n"
+            "  combined line 2: LM-17: licence server down\n"
+            "cases.json: 41990: none, as expected\n");
 }
 
 TEST(CheckCases, ComparesWithTheClassThatIsNamed) {

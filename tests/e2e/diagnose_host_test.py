@@ -33,6 +33,9 @@ class DiagnoseHost(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.platform = Platform()
+        cls.site = cls.platform.dir / "site"
+        cls.site.mkdir()
+        cls.platform.server_args += ["--intelligence-runbook-directory", cls.site, "--intelligence-runbook-poll", "1s"]
         cls.platform.__enter__()
         cls.addClassCleanup(cls.platform.__exit__, None, None, None)
         cls.work = cls.platform.dir / "work"
@@ -43,6 +46,7 @@ class DiagnoseHost(unittest.TestCase):
             "crash": ["sh", "-c", "kill -SEGV $$"],
             "command": ["sh", "-c", "no-such-program-here --x"],
             "unasked": ["sh", "-c", "kill -ILL $$"],
+            "licence": ["sh", "-c", "echo 'LM-17: licence server down'; exit 7"],
             "good": ["sh", "-c", "echo 'errors: 0'"],
         }
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -128,6 +132,25 @@ class DiagnoseHost(unittest.TestCase):
         (self.work / "shown.yaml").write_bytes(shown.stdout)
         self.platform.cli("runbook", "test", "shown.yaml", cwd=self.work)
         self.assertEqual(self.platform.cli("runbook", "show", "no_such_class", check=False).returncode, 3)
+
+    def test_runbooks_of_a_site_are_used_without_a_restart(self):
+        def listed():
+            return self.platform.cli("runbook", "list")
+        self.assertNotIn(b"licence_server_down", listed().stdout)
+        (self.site / "licence.yaml").write_text(LICENCE)
+        wait_until("the site's runbook", 60, lambda: b"licence_server_down" in listed().stdout, 0.5)
+        self.assertIn(str(self.site / "licence.yaml"), listed().stdout.decode())
+        self.assertNotIn(b"\x1b", listed().stdout)
+        shown = self.platform.cli("runbook", "show", "licence_server_down")
+        self.assertEqual(shown.stdout.decode(), LICENCE)
+        self.assertIn(b"This is the site's own", shown.stderr)
+        result = self.answer("licence", "--no-cache")["result"]
+        self.assertEqual(result["display"]["failure_class"], "licence_server_down", result)
+        self.assertIn('the program got no licence ("LM-17: licence server down")', result["root_cause"])
+        # What is wrong is said, and what was good stays in force.
+        (self.site / "wrong.yaml").write_text("- id: x\n  colour: red\n")
+        wait_until("the warning", 60, lambda: b"unknown key 'colour'" in listed().stderr, 0.5)
+        self.assertIn(b"licence_server_down", listed().stdout)
 
     def test_runbooks_of_a_site_are_tested_without_a_server(self):
         (self.work / "good.yaml").write_text(LICENCE)
