@@ -25,6 +25,7 @@ inline constexpr std::string_view kLabelPartitionLimit = "slurm.partition_limit"
 inline constexpr std::string_view kLabelArrayTasks = "slurm.array_tasks";           // "0-99%5"
 inline constexpr std::string_view kLabelArrayTaskCount = "slurm.array_task_count";  // "100"
 inline constexpr std::string_view kLabelStateFlags = "slurm.state_flags";           // "COMPLETING"
+inline constexpr std::string_view kLabelUid = "slurm.uid";                          // the job's
 inline constexpr std::string_view kLabelCancelledBy = "slurm.cancelled_by";         // a uid
 inline constexpr std::string_view kLabelDerivedExitCode = "slurm.derived_exit_code";  // "0:9"
 inline constexpr std::string_view kLabelTresPerNode = "slurm.tres_per_node";
@@ -33,6 +34,9 @@ inline constexpr std::string_view kLabelAdminComment = "slurm.admin_comment";
 
 // The native state of a run whose nodes clean up.
 inline constexpr std::string_view kCompleting = "COMPLETING";
+
+// uid_t of nobody known (NO_VAL of slurm.h), and its neighbour INFINITE.
+inline constexpr std::uint32_t kNoUid = 0xFFFFFFFE;
 
 struct Job {
   std::string cluster;

@@ -19,9 +19,6 @@
 namespace expanse::schedulers::slurm {
 namespace {
 
-// uid_t of nobody known (NO_VAL of slurm.h), and its neighbour INFINITE.
-constexpr std::uint32_t kNoUid = 0xFFFFFFFE;
-
 // Older than any Slurm: damage, or a zero in disguise. No plane takes such a time.
 constexpr base::WallTime kEarliest{std::chrono::seconds(631'152'000)};  // 1990
 
@@ -61,6 +58,7 @@ void TakeIds(const SacctRow& row, Job& job) {
 void TakeOwner(const SacctRow& row, Job& job) {
   if (const auto uid = base::ParseInt<std::uint32_t>(row[SacctField::kUid]); uid && *uid < kNoUid) {
     job.uid = *uid;
+    Label(job.execution, kLabelUid, std::to_string(*uid));
   }
   job.execution.user = row[SacctField::kUser];
   // A user who was removed has no name any more, but is somebody all the same.

@@ -316,6 +316,7 @@ TEST(SacctTimes, OfAJobCancelledWhileItWaitedHaveNoStart) {
   EXPECT_EQ(execution.status, ExecutionStatus::kCancelled);
   EXPECT_EQ(execution.native_state, "CANCELLED");
   EXPECT_EQ(LabelOf(execution, kLabelCancelledBy), "2001");
+  EXPECT_EQ(LabelOf(execution, kLabelUid), "2001");
   EXPECT_FALSE(execution.allocated.cpu_cores);
   EXPECT_FALSE(execution.used.cpu_s);
   EXPECT_TRUE(execution.nodes.empty());
@@ -439,6 +440,8 @@ TEST(SacctIdentity, SluidIsALabelAndNotTheIdentity) {
 
 TEST(SacctIdentity, RemovedUsersAndUnknownGroupsAreSomebody) {
   const auto removed = ReadOne({JobCells({{F::kUser, ""}, {F::kUid, "2044"}})});
+  EXPECT_EQ(LabelOf(removed, kLabelUid), "2044");
+  EXPECT_EQ(LabelOf(ReadOne({JobCells({{F::kUid, "0"}})}), kLabelUid), "0");
   EXPECT_EQ(removed.user, "2044");
   const Reading nobody =
       ReadRows({JobCells({{F::kUser, ""}, {F::kUid, "4294967294"}}), StepCells("interactive")});

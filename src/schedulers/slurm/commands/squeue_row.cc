@@ -89,6 +89,7 @@ std::string_view UserName(const Fields& row, std::optional<uid_t> uid) {
 void TakeOwner(const Fields& row, Job& job) {
   Execution& execution = job.execution;
   job.uid = base::ParseInt<uid_t>(row[QueueField::kUserId]);
+  if (job.uid && *job.uid < kNoUid) Label(kLabelUid, std::to_string(*job.uid), execution);
   execution.user = UserName(row, job.uid);
   execution.account = row.Word(QueueField::kAccount);
   execution.queue = row.Word(QueueField::kPartition);

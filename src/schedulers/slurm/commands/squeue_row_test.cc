@@ -34,6 +34,7 @@ TEST(QueueRow, SaysWhatARunningJobIs) {
   const Job job = Parsed(RunningJob(41982));
   EXPECT_EQ(KeyOf(job)->identity, "alder/41982@1790000000");
   EXPECT_EQ(job.uid, 1203);
+  EXPECT_EQ(LabelOf(job, kLabelUid), "1203");
   EXPECT_EQ(job.batch_host, "fir07");
   EXPECT_FALSE(job.final);
   const evidence::Execution& execution = job.execution;
@@ -230,6 +231,9 @@ TEST(QueueRow, UsersThatThisHostDoesNotKnowAreNotOneUser) {
   values[kUserName] = "nobody";
   values[kUserId] = "65534";
   EXPECT_EQ(Parsed(values).execution.user, "nobody");
+  EXPECT_EQ(LabelOf(Parsed(values), kLabelUid), "65534");
+  values[kUserId] = "4294967294";
+  EXPECT_EQ(LabelOf(Parsed(values), kLabelUid), "");
 }
 
 TEST(QueueRow, ExpandsOutputFiles) {
