@@ -59,7 +59,7 @@ void ExpectHonest(const LabelledCase& labelled, const Diagnosis& said) {
 TEST(Corpus, NothingIsFoundInHealthyRuns) {
   const auto cases = ReadCases(kHealthy);
   ASSERT_TRUE(cases) << cases.error().message;
-  EXPECT_GE(cases->size(), 60U);
+  EXPECT_GE(cases->size(), 80U);
   for (const LabelledCase& labelled : *cases) {
     const Diagnosis said = Diagnose(labelled.what, Set());
     EXPECT_EQ(said.failure_class, "") << labelled.id;

@@ -21,6 +21,14 @@ const re2::RE2& MoreOfIt() {
   return pattern;
 }
 
+// What commands say that only keep house: whether there was something to remove or to list.
+const re2::RE2& Housekeeping() {
+  static const re2::RE2 pattern(
+      "^(rm|rmdir|unlink|ls|grep|egrep|find|kill|pkill|mkdir|stat|which|tput|umount|touch): ",
+      re2::RE2::Latin1);
+  return pattern;
+}
+
 }  // namespace
 
 // Whether the line begins as a text in the script does: an "echo done at $(date)".
@@ -60,6 +68,7 @@ const LogLine* EndOfOutput::Look(const Reduced& stream) {
   std::size_t runbook = 0;
   for (const LogLine& line : stream.lines) {
     if (line.last + kEndLines <= last) continue;
+    if (re2::RE2::PartialMatch(line.message, Housekeeping())) continue;
     const auto best = BestOf(line.message);
     if (!best) continue;
     const Kind kind = runbooks_.runbooks()[*best].kind;

@@ -61,6 +61,22 @@ TEST(HiddenFailure, IsNoneWhereTheScriptIsNotKnown) {
   EXPECT_EQ(Diagnose(of, Set()).failure_class, "");
 }
 
+TEST(HiddenFailure, WhatKeepsHouseMayFail) {
+  const char* script = "#!/bin/bash\n./filter\nrm old/*.tmp\necho finished\n";
+  EXPECT_EQ(
+      Diagnose(Succeeded("kept 120\nrm: cannot remove 'old/*.tmp': No such file or directory\n"
+                         "finished\n",
+                         script),
+               Set())
+          .failure_class,
+      "");
+  EXPECT_EQ(Diagnose(Succeeded("kept 120\nfilter: rules.txt: No such file or directory\nfinished\n",
+                               script),
+                     Set())
+                .failure_class,
+            "scheduler_state_masks_failure");
+}
+
 TEST(HiddenFailure, IsNoneWhereTheProgramGoesOn) {
   const std::string log =
       std::string(kCrash) + "retrying without it\ntraining finished, saved a.pt\n";
