@@ -56,7 +56,7 @@ class Matcher {
                          .at = {},
                          .node = line.node,
                          .rank = line.rank,
-                         .text = std::string(line.raw),
+                         .text = std::string(Excerpt(line.raw)),
                          .count = line.count,
                          .order = line.number});
   }
@@ -119,6 +119,15 @@ class Matcher {
   std::size_t distinct() const { return distinct_; }
 
  private:
+  // Of a line that is too long to quote the end that a signature matches.
+  std::string_view Excerpt(std::string_view raw) const {
+    if (raw.size() <= kMaxItemText) return raw;
+    const std::string_view front = raw.substr(0, kMaxItemText);
+    LogLine line;
+    StripLine(front, &line);
+    return runbooks_.Match(line.message).empty() ? raw.substr(raw.size() - kMaxItemText) : front;
+  }
+
   Finding& Of(std::size_t runbook) {
     Finding& finding = findings_[runbook];
     finding.runbook = runbook;

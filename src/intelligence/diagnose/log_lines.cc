@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "base/text.h"
 #include "intelligence/diagnose/log_prefix.h"
@@ -10,12 +9,15 @@
 namespace expanse::intelligence::diagnose {
 namespace {
 
-constexpr std::size_t kPerTemplate = 20;
-
-bool IsHex(char c) { return base::IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
-
 // Control sequences of terminals (ECMA-48: CSI, OSC and two-byte escapes) and control bytes.
 void AppendPrintable(std::string_view raw, std::string* out) {
+  const bool plain = std::none_of(raw.begin(), raw.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t';
+  });
+  if (plain) {
+    out->append(raw);
+    return;
+  }
   std::size_t at = 0;
   while (at < raw.size()) {
     const auto c = static_cast<unsigned char>(raw[at]);
@@ -113,7 +115,7 @@ void TrimLeft(std::string_view* text) {
   while (!text->empty() && base::IsSpace(text->front())) text->remove_prefix(1);
 }
 
-bool TakeStamp(std::string_view* text, LogLine* line) {
+bool TakeStamp(std::string_view* text, Stripped* line) {
   std::string_view rest = *text;
   const bool bracket = !rest.empty() && (rest.front() == '[' || rest.front() == '(');
   if (bracket) rest.remove_prefix(1);
@@ -150,7 +152,7 @@ std::optional<std::uint32_t> Number(std::string_view text) {
 }
 
 // "[rank3]:", "[1,3]<stderr>:", "rank 3:", "3: ".
-bool TakeRank(std::string_view* text, LogLine* line) {
+bool TakeRank(std::string_view* text, Stripped* line) {
   std::string_view rest = *text;
   const auto done = [&](std::optional<std::uint32_t> rank) {
     if (!rank) return false;
@@ -192,7 +194,7 @@ bool TakeRank(std::string_view* text, LogLine* line) {
 
 // "node01: message" and "node01:1234:1240 [3] NCCL …": a host's name, whose first label ends in a
 // digit. ("java.lang.OutOfMemoryError: …" is none.)
-bool TakeNode(std::string_view* text, LogLine* line) {
+bool TakeNode(std::string_view* text, Stripped* line) {
   const std::string_view rest = *text;
   std::size_t end = 0;
   std::size_t label = 0;  // end of the first one
@@ -217,109 +219,42 @@ bool TakeNode(std::string_view* text, LogLine* line) {
   return false;
 }
 
-// Two messages of one template have the same hash: runs of digits and of hexadecimal digits are one
-// mark (Drain's masking; https://github.com/logpai/Drain3).
-std::uint64_t TemplateHash(std::string_view message) {
-  std::uint64_t hash = 1469598103934665603ULL;  // FNV-1a
-  const auto mix = [&](char c) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  };
-  std::size_t at = 0;
-  while (at < message.size()) {
-    if (base::IsDigit(message[at])) {
-      while (at < message.size() && (IsHex(message[at]) || message[at] == 'x')) ++at;
-      mix('#');
-      continue;
-    }
-    mix(message[at++]);
-  }
-  return hash;
+// The beginning and the end of a line that is too long.
+std::string Bounded(std::string_view raw) {
+  std::string both(raw.substr(0, kMaxMessage / 2));
+  both.append(" ").append(raw.substr(raw.size() - kMaxMessage / 2 + 1));
+  return both;
 }
-
-std::string_view Bounded(std::string_view raw, std::string* space) {
-  if (raw.size() <= kMaxMessage) return raw;
-  space->assign(raw.substr(0, kMaxMessage / 2)).append(" ");
-  space->append(raw.substr(raw.size() - kMaxMessage / 2 + 1));
-  return *space;
-}
-
-struct Template {
-  std::size_t kept = 0;
-  std::size_t last_line = 0;  // index into lines of the last one kept
-};
 
 }  // namespace
 
-void StripLine(std::string_view raw, LogLine* line) {
-  std::string space;
-  std::string printable;
-  AppendPrintable(Bounded(AfterOverwriting(raw), &space), &printable);
-  std::string_view text = printable;
+Stripped Strip(std::string_view raw, std::string* space) {
+  Stripped line;
+  space->clear();
+  if (std::string_view text = AfterOverwriting(raw); text.size() <= kMaxMessage) {
+    AppendPrintable(text, space);
+  } else {
+    AppendPrintable(Bounded(text), space);
+  }
+  std::string_view text = *space;
   TrimLeft(&text);
   for (int round = 0; round < 6; ++round) {
-    if (!TakeStamp(&text, line) && !TakeRank(&text, line) && !TakeNode(&text, line) &&
+    if (!TakeStamp(&text, &line) && !TakeRank(&text, &line) && !TakeNode(&text, &line) &&
         !TakeLoggerPrefix(&text))
       break;
   }
   while (!text.empty() && base::IsSpace(text.back())) text.remove_suffix(1);
-  line->message = text;
+  line.message = text;
+  return line;
 }
 
-Reduced ReduceLog(std::string_view text, std::size_t most) {
-  Reduced result;
-  std::unordered_map<std::uint64_t, Template> templates;
-  std::unordered_map<std::string_view, std::size_t> same_raw;  // exact line → index
-  std::vector<LogLine> lines;
-  std::size_t number = 0;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::size_t end = text.find('\n', at);
-    if (end == std::string_view::npos) end = text.size();
-    const std::string_view raw = text.substr(at, end - at);
-    at = end + 1;
-    ++number;
-    if (const auto seen = same_raw.find(raw); seen != same_raw.end()) {
-      ++lines[seen->second].count;
-      lines[seen->second].last = number;
-      continue;
-    }
-    LogLine line;
-    line.raw = raw;
-    line.number = number;
-    line.last = number;
-    StripLine(raw, &line);
-    if (line.message.empty()) continue;
-    Template& of = templates[TemplateHash(line.message)];
-    if (of.kept >= kPerTemplate) {  // only the newest of the rest stays
-      LogLine& newest = lines[of.last_line];
-      line.count = newest.count + 1;
-      line.last = number;
-      if (of.kept == kPerTemplate) {
-        ++of.kept;
-        line.count = 1;
-        of.last_line = lines.size();
-        lines.push_back(std::move(line));
-      } else {
-        newest = std::move(line);
-      }
-      continue;
-    }
-    ++of.kept;
-    of.last_line = lines.size();
-    if (raw.size() <= kMaxMessage) same_raw.emplace(raw, lines.size());
-    lines.push_back(std::move(line));
-  }
-  result.total_lines = number;
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const LogLine& a, const LogLine& b) { return a.number < b.number; });
-  if (lines.size() > most) {  // the beginning and, mostly, the end
-    const std::size_t head = most / 4;
-    result.dropped = lines.size() - most;
-    lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(head),
-                lines.begin() + static_cast<std::ptrdiff_t>(head + result.dropped));
-  }
-  result.lines = std::move(lines);
-  return result;
+void StripLine(std::string_view raw, LogLine* line) {
+  std::string space;
+  const Stripped stripped = Strip(raw, &space);
+  line->message = stripped.message;
+  line->rank = stripped.rank;
+  line->node = stripped.node;
+  line->stamp = stripped.stamp;
 }
 
 }  // namespace expanse::intelligence::diagnose

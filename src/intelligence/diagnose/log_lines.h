@@ -1,6 +1,6 @@
 // A log as lines worth matching: split, stripped of what is not the message, equal ones collapsed.
-// Linear in the text, memory bounded whatever it holds (a gigabyte without a newline, terminal
-// escapes, NULs). Views into the text that was given.
+// Linear in the text, memory bounded whatever it holds (a gigabyte without a newline, millions of
+// lines that differ, terminal escapes, NULs). Views into the text that was given.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,9 @@ struct LogLine {
 
 inline constexpr std::size_t kMaxMessage = 4096;
 
+// The text that is read of a longer log: from its beginning a quarter, the rest from its end.
+inline constexpr std::size_t kMaxLogText = std::size_t{32} << 20;
+
 struct Reduced {
   std::vector<LogLine> lines;   // distinct messages, in order of first appearance
   std::size_t total_lines = 0;  // of the text
@@ -41,5 +44,14 @@ Reduced ReduceLog(std::string_view text, std::size_t most = 20'000);
 // and the prefixes of launchers ("[rank3]:", "[1,3]<stderr>:", srun -l's "3: ", "node01: "), which
 // go to `line`.
 void StripLine(std::string_view raw, LogLine* line);
+
+// The same without copies: views into `space`, which is overwritten.
+struct Stripped {
+  std::string_view message;
+  std::optional<std::uint32_t> rank;
+  std::string_view node;
+  std::string_view stamp;
+};
+Stripped Strip(std::string_view raw, std::string* space);
 
 }  // namespace expanse::intelligence::diagnose
