@@ -109,6 +109,15 @@ retry   after_fix
 )");
 }
 
+TEST(RenderDiagnosis, FillsSentencesOnATerminalAndLeavesQuotesWhole) {
+  v1::DiagnoseResult result = Example();
+  result.mutable_evidence(0)->set_quote(std::string(40, 'q') + " " + std::string(40, 'q'));
+  const std::string shown = RenderDiagnosis(result, /*cached=*/false, {.width = 50});
+  EXPECT_THAT(shown, HasSubstr("root_cause  What happened: it ran out of memory at\n"
+                               "            its limit of 24.0 GiB.\n"));
+  EXPECT_THAT(shown, HasSubstr(result.evidence(0).quote()));
+}
+
 TEST(RenderDiagnosis, SaysHowARunStandsThatDidNotFail) {
   v1::DiagnoseResult result;
   result.mutable_display()->set_target(kExecution);

@@ -94,7 +94,7 @@ Fields FailureRows(const v1::DiagnoseResult& result) {
   if (result.display().has_recurrence())
     rows.push_back({"recurrence", ShowProbability(result.display().recurrence())});
   rows.push_back({"owner", result.owner()});
-  rows.push_back({"root_cause", result.root_cause()});
+  rows.push_back({"root_cause", result.root_cause(), /*sentences=*/true});
   return rows;
 }
 
@@ -118,9 +118,10 @@ Fields NextRows(const v1::DiagnoseResult& result) {
   Fields rows;
   for (const v1::DiagnoseAlternative& other : result.alternatives())
     rows.push_back({"also_possible", fmt::format("{}: {}", other.failure_class(), other.title())});
-  rows.push_back({"advice", result.advice()});
+  rows.push_back({"advice", result.advice(), /*sentences=*/true});
   rows.push_back({"retry", result.retry()});
-  for (const std::string& sentence : result.collect()) rows.push_back({"collect", sentence});
+  for (const std::string& sentence : result.collect())
+    rows.push_back({"collect", sentence, /*sentences=*/true});
   return rows;
 }
 
@@ -138,7 +139,7 @@ std::string RenderDiagnosis(const v1::DiagnoseResult& result, bool cached,
   section("EXPANSE DIAGNOSE", HeadingRows(result, cached));
   section("RESOURCE SNAPSHOT", SnapshotRows(result));
   if (result.display().failure_class().empty()) {
-    section("RESULT", {{"state", result.root_cause()}});
+    section("RESULT", {{"state", result.root_cause(), /*sentences=*/true}});
     return out;
   }
   section("FAILURE DETECTION", FailureRows(result));

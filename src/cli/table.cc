@@ -9,6 +9,7 @@ namespace expanse::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
+constexpr std::size_t kLeastFilled = 30;  // columns that sentences are worth being filled to
 
 std::string_view TintCode(Tint tint) {
   switch (tint) {
@@ -33,6 +34,28 @@ std::string Tinted(const std::string& text, Tint tint, bool colour) {
 
 std::string Shown(const Cell& cell) {
   return cell.text.empty() ? "-" : base::EscapeForDisplay(cell.text);
+}
+
+// `text` with a new line and `margin` spaces for some of its spaces, so that lines have at most
+// `width` columns where words allow it.
+std::string Filled(std::string_view text, std::size_t width, std::size_t margin) {
+  std::string out;
+  std::size_t column = 0;
+  bool first = true;
+  for (const std::string_view word : base::Split(text, ' ')) {
+    const std::size_t columns = base::DisplayWidth(word);
+    if (column > 0 && column + 1 + columns > width) {
+      out += '\n' + std::string(margin, ' ');
+      column = 0;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += columns;
+    first = false;
+  }
+  return out;
 }
 
 std::size_t Total(const std::vector<std::size_t>& widths, const std::vector<bool>& kept) {
@@ -121,8 +144,12 @@ std::string RenderFields(const std::vector<Field>& fields, const TableStyle& sty
   std::string out;
   for (const Field& field : fields) {
     if (field.value.text.empty()) continue;
-    out += field.label + std::string(widest - base::DisplayWidth(field.label) + kGap, ' ') +
-           Tinted(Shown(field.value), field.value.tint, style.colour) + '\n';
+    std::string value = Shown(field.value);
+    const std::size_t margin = widest + kGap;
+    if (field.sentences && style.width >= margin + kLeastFilled)
+      value = Filled(value, style.width - margin, margin);
+    out += field.label + std::string(margin - base::DisplayWidth(field.label), ' ') +
+           Tinted(value, field.value.tint, style.colour) + '\n';
   }
   return out;
 }

@@ -48,6 +48,9 @@ class Table {
 struct Field {
   std::string label;  // UPPERCASE
   Cell value;
+  // Sentences: on a terminal filled to its width, at spaces, under the value's first column. What
+  // may be copied from there (commands, quotes) stays on one line.
+  bool sentences = false;
 };
 // One line per field, labels padded; fields with empty values are left out.
 std::string RenderFields(const std::vector<Field>& fields, const TableStyle& style);

@@ -58,6 +58,24 @@ TEST(Table, FieldsAreLeftOutWhenUnknown) {
             "NAME        x\nLONG LABEL  y\\tz\n");
 }
 
+TEST(Table, SentencesAreFilledOnATerminalOnly) {
+  const std::vector<Field> fields = {
+      {"ROOT", "one two  three four five six seven eight nine ten", /*sentences=*/true},
+      {"COMMAND", "a command that is far longer than the terminal is wide"}};
+  EXPECT_EQ(RenderFields(fields, {.width = 40}),
+            "ROOT     one two  three four five six\n"
+            "         seven eight nine ten\n"
+            "COMMAND  a command that is far longer than the terminal is wide\n");
+  EXPECT_EQ(RenderFields(fields, {.width = 0}),
+            "ROOT     one two  three four five six seven eight nine ten\n"
+            "COMMAND  a command that is far longer than the terminal is wide\n");
+  EXPECT_EQ(RenderFields(fields, {.width = 20}), RenderFields(fields, {.width = 0}))
+      << "too narrow to be of use";
+  const std::string word(60, 'x');
+  EXPECT_EQ(RenderFields({{"A", word + " b", /*sentences=*/true}}, {.width = 40}),
+            "A  " + word + "\n   b\n");
+}
+
 TEST(CutToWidth, CountsColumnsNotBytes) {
   EXPECT_EQ(CutToWidth("日本語", 6), "日本語");
   EXPECT_EQ(CutToWidth("日本語", 5), "日本…");
