@@ -231,6 +231,7 @@ std::string CacheKey(const diagnose::Case& of, std::string_view runbooks) {
     key.Add(record.failure_class);
     key.Add(static_cast<double>(record.executions));
     key.Add(static_cast<double>(record.users));
+    key.Add(static_cast<double>(record.elsewhere));
   }
   return key.Hash();
 }

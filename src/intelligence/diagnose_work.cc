@@ -6,6 +6,7 @@
 #include "intelligence/confidence_proto.h"
 #include "intelligence/diagnose/diagnose.h"
 #include "intelligence/diagnose_proto.h"
+#include "intelligence/failure_labels.h"
 
 namespace expanse::intelligence {
 
@@ -47,11 +48,11 @@ base::Result<bool> DiagnoseWork::FindCached(const DiagnoseTask& task, const std:
 
 base::Result<DiagnoseOutcome> DiagnoseWork::Do(const DiagnoseTask& task) {
   EXPANSE_ASSIGN_OR_RETURN(
-      const diagnose::Case of,
-      diagnose_case::Assemble(stores_, {.organisation_id = task.organisation_id,
-                                        .execution = task.execution,
-                                        .visible_computes = {},
-                                        .extra_sources = task.extra_sources}));
+      diagnose::Case of, diagnose_case::Assemble(stores_, {.organisation_id = task.organisation_id,
+                                                           .execution = task.execution,
+                                                           .visible_computes = {},
+                                                           .extra_sources = task.extra_sources}));
+  EXPANSE_RETURN_IF_ERROR(AddKnownFailures(runs_.labels(), task, &of));
   const Runbooks runbooks = runbooks_.Current();
   DiagnoseOutcome outcome;
   outcome.cache_key = CacheKey(of, runbooks.version);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
 #include "intelligence/callers.h"
 #include "intelligence/confidence_proto.h"
+#include "intelligence/diagnose/attribution.h"
 #include "intelligence/history/execution_run.h"
 
 namespace expanse::intelligence {
@@ -67,6 +69,39 @@ base::Status KeepLabel(store::LabelStore& labels, const DiagnoseTask& task,
   const store::FailureLabel label = LabelOf(task, outcome, run, now);
   if (!known.empty() && SaysTheSame(known.front(), label)) return {};
   return labels.Put(label);
+}
+
+base::Status AddKnownFailures(store::LabelStore& labels, const DiagnoseTask& task,
+                              diagnose::Case* of) {
+  std::vector<std::string> ids;
+  for (const diagnose::SimilarRun& similar : of->similar) ids.push_back(similar.run.execution_id);
+  EXPANSE_ASSIGN_OR_RETURN(const auto known, labels.Get(task.organisation_id, ids));
+  for (diagnose::SimilarRun& similar : of->similar) {
+    const auto label = std::ranges::lower_bound(known, similar.run.execution_id, {},
+                                                &store::FailureLabel::execution_id);
+    if (label == known.end() || label->execution_id != similar.run.execution_id) continue;
+    similar.failure_class = label->failure_class;
+    similar.nodes = label->nodes;
+  }
+  const evidence::Execution& execution = task.execution;
+  if (!execution.ended_at || execution.nodes.empty()) return {};
+  EXPANSE_ASSIGN_OR_RETURN(const auto others,
+                           labels.NodeHistory({.organisation_id = task.organisation_id,
+                                               .compute_id = execution.compute_id,
+                                               .nodes = execution.nodes,
+                                               .without_workload = WorkloadOf(execution),
+                                               .ended_from = *execution.ended_at - kNodeLookBack,
+                                               .ended_to = *execution.ended_at + kNodeLookAhead}));
+  for (const store::NodeFailures& node : others) {
+    const diagnose::NodeRecord record{.node = node.node,
+                                      .failure_class = node.failure_class,
+                                      .executions = node.executions,
+                                      .users = node.users,
+                                      .elsewhere = node.elsewhere,
+                                      .other_nodes = node.other_nodes};
+    if (diagnose::PointsToNode(record)) of->node_records.push_back(record);
+  }
+  return {};
 }
 
 base::Result<v1::ListFailureClassesResponse> FailureClassService::ListFailureClasses(

@@ -2,11 +2,13 @@
 // the method ListFailureClasses.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "base/time.h"
+#include "intelligence/diagnose/case.h"
 #include "intelligence/diagnoser.h"
 #include "net/caller.h"
 #include "store/runs/run_store.h"
@@ -26,6 +28,16 @@ std::string WorkloadOf(const evidence::Execution& execution);
 base::Status KeepLabel(store::LabelStore& labels, const DiagnoseTask& task,
                        const DiagnoseOutcome& outcome, const store::RunRow& run,
                        base::WallTime now);
+
+// How long before the end of an execution what failed on its nodes is looked at, and after it.
+inline constexpr std::chrono::hours kNodeLookBack{24 * 30};
+inline constexpr std::chrono::hours kNodeLookAhead{24};
+
+// Fills in what earlier diagnoses know: the classes of the similar runs, and those classes that
+// point to a node of the execution (others would only make equal evidence look new). A few reads,
+// bounded as LabelStore says.
+base::Status AddKnownFailures(store::LabelStore& labels, const DiagnoseTask& task,
+                              diagnose::Case* of);
 
 // Thread-safe. Holds a reference.
 class FailureClassService {

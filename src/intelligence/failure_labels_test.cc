@@ -113,6 +113,52 @@ TEST_F(FailureLabelsTest, IsForThoseWhoMayReadTheOrganisationsExecutions) {
   EXPECT_EQ(List(UserCall("user-2", "org-1", {"intelligence.use"})).classes_size(), 0);
 }
 
+TEST_F(FailureLabelsTest, TellsADiagnosisWhatIsKnownOfOthers) {
+  const auto put = [&](const std::string& id, const std::string& user, const std::string& node,
+                       const std::string& failure_class) {
+    ASSERT_TRUE(runs_.labels().Put({.organisation_id = "org-1",
+                                    .execution_id = id,
+                                    .compute_id = "c1",
+                                    .failure_class = failure_class,
+                                    .user = user,
+                                    .workload = "of " + id,
+                                    .nodes = {node},
+                                    .ended_at = kNow - std::chrono::hours(24),
+                                    .diagnosed_at = kNow}));
+  };
+  put("e1", "ann", "n1", "no_space_left");
+  put("e2", "bob", "n1", "no_space_left");
+  put("e3", "cem", "n1", "no_space_left");
+  put("e4", "ann", "n8", "no_space_left");
+  put("e5", "ann", "n9", "port_in_use");
+  put("e6", "ann", "n1", "port_in_use");
+  diagnose::Case of;
+  for (const char* id : {"e5", "e1", "none"}) {
+    diagnose::SimilarRun similar;
+    similar.run.execution_id = id;
+    of.similar.push_back(similar);
+  }
+  ASSERT_TRUE(AddKnownFailures(runs_.labels(), Task(), &of));
+  EXPECT_EQ(of.similar[0].failure_class, "port_in_use");
+  EXPECT_EQ(of.similar[1].failure_class, "no_space_left");
+  EXPECT_EQ(of.similar[1].nodes, std::vector<std::string>{"n1"});
+  EXPECT_EQ(of.similar[2].failure_class, "");
+  ASSERT_EQ(of.node_records.size(), 1U) << "one port in use points to nothing";
+  EXPECT_EQ(of.node_records[0].node, "n1");
+  EXPECT_EQ(of.node_records[0].failure_class, "no_space_left");
+  EXPECT_EQ(of.node_records[0].executions, 3U);
+  EXPECT_EQ(of.node_records[0].users, 3U);
+  EXPECT_EQ(of.node_records[0].elsewhere, 1U);
+  // Long before or after, and without an end, nothing is known.
+  for (const auto shift : {std::chrono::hours(24 * 60), -std::chrono::hours(24 * 3)}) {
+    DiagnoseTask task = Task();
+    task.execution.ended_at = kNow + shift;
+    diagnose::Case other;
+    ASSERT_TRUE(AddKnownFailures(runs_.labels(), task, &other));
+    EXPECT_TRUE(other.node_records.empty());
+  }
+}
+
 TEST_F(FailureLabelsTest, RefusesWhatIsNoQuestion) {
   v1::ListFailureClassesRequest request;
   request.add_execution_ids("41");

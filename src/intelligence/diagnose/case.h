@@ -66,12 +66,14 @@ struct SimilarRun {
   std::vector<std::string> nodes;
 };
 
-// How often the node showed a class for executions of other workloads.
+// How often the node showed a class for executions of other workloads that had one node only.
 struct NodeRecord {
   std::string node;
   std::string failure_class;
   std::uint32_t executions = 0;
   std::uint32_t users = 0;
+  std::uint32_t elsewhere = 0;    // such executions on other nodes of the compute
+  std::uint32_t other_nodes = 0;  // on which anything failed
 };
 
 struct Case {

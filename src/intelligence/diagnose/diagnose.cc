@@ -3,6 +3,7 @@
 #include <string>
 
 #include "intelligence/diagnose/agent_prompt.h"
+#include "intelligence/diagnose/attribution.h"
 #include "intelligence/diagnose/facts.h"
 #include "intelligence/diagnose/findings.h"
 #include "intelligence/diagnose/root_cause.h"
@@ -87,9 +88,7 @@ Diagnosis Diagnose(const Case& of, const RunbookSet& runbooks) {
   const bool failed = !diagnosis.failure_class.empty();
   if (failed) diagnosis.recurrence = Recurrence(of);
   diagnosis.pipeline = {EvidenceStage(of), SimilarStage(of), SourcesStage(of)};
-  diagnosis.pipeline.push_back({.name = "attribution",
-                                .status = StageStatus::kSkipped,
-                                .summary = "no code regions captured"});
+  diagnosis.pipeline.push_back(AttributionStage(of, diagnosis));
   diagnosis.pipeline.push_back(MetricsStage(of));
   diagnosis.pipeline.push_back(RunbooksStage(verdict, diagnosis, log));
   diagnosis.pipeline.push_back(

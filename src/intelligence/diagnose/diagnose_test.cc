@@ -153,13 +153,32 @@ TEST(Diagnose, SaysWhatATimeLimitDoesNotTell) {
 TEST(Diagnose, CountsOtherWorkOnTheNode) {
   Case of = OutOfMemory();
   of.node_records.push_back({.node = "n7", .failure_class = "host_out_of_memory", .executions = 1});
+  EXPECT_THAT(Diagnose(of, *Set()).root_cause, testing::Not(HasSubstr("Node n7")));
+  of.node_records[0] = {.node = "n7",
+                        .failure_class = "host_out_of_memory",
+                        .executions = 4,
+                        .users = 2,
+                        .elsewhere = 1,
+                        .other_nodes = 3};
   EXPECT_THAT(Diagnose(of, *Set()).root_cause,
-              HasSubstr("Node n7 showed the same failure in 1 execution of other workloads."));
-  of.node_records[0] = {
-      .node = "n7", .failure_class = "host_out_of_memory", .executions = 4, .users = 2};
-  EXPECT_THAT(
-      Diagnose(of, *Set()).root_cause,
-      HasSubstr("in 4 executions of other workloads of 2 users, which points to the node."));
+              HasSubstr("Node n7 showed the same failure in 4 executions of other workloads of 2 "
+                        "users, and all other nodes together in 1, which points to the node."));
+}
+
+TEST(Diagnose, CountsSimilarRunsThatFailedTheSameWay) {
+  Case of = OutOfMemory();
+  for (const char* failure_class :
+       {"host_out_of_memory", "host_out_of_memory", "", "port_in_use"}) {
+    SimilarRun similar;
+    similar.run.execution_id = "e" + std::to_string(of.similar.size());
+    similar.run.ending = predict::Ending::kFailure;
+    similar.failure_class = failure_class;
+    of.similar.push_back(similar);
+  }
+  const Diagnosis said = Diagnose(of, *Set());
+  ASSERT_FALSE(said.evidence.empty());
+  EXPECT_EQ(said.evidence.back().summary, "2 of 4 similar executions failed the same way");
+  EXPECT_EQ(said.evidence.back().execution_id, "e1");
 }
 
 TEST(Diagnose, InventsNoFailure) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "intelligence/diagnose/attribution.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -39,6 +40,27 @@ std::vector<Mark> MarksToCite(const Finding& finding) {
   std::erase_if(marks, [&](const Mark& mark) { return !seen.insert(mark.item).second; });
   if (marks.size() > kMaxCited) marks.resize(kMaxCited);
   return marks;
+}
+
+std::string Count(std::size_t number, std::string_view one, std::string_view many) {
+  return std::to_string(number) + " " + std::string(number == 1 ? one : many);
+}
+
+// Similar executions that were diagnosed with the same class; the newest is named.
+void CiteSameFailures(const Case& of, Diagnosis* diagnosis) {
+  std::size_t same = 0;
+  CitedEvidence cited;
+  for (const SimilarRun& similar : of.similar) {  // oldest first
+    if (similar.failure_class != diagnosis->failure_class) continue;
+    ++same;
+    cited.execution_id = similar.run.execution_id;
+  }
+  if (same == 0) return;
+  cited.origin = Name(Origin::kSimilar);
+  cited.summary = std::to_string(same) + " of " +
+                  Count(of.similar.size(), "similar execution", "similar executions") +
+                  " failed the same way";
+  diagnosis->evidence.push_back(std::move(cited));
 }
 
 void CiteSimilar(const Case& of, const Values& values, Diagnosis* diagnosis) {
@@ -92,21 +114,14 @@ void MarkFields(const Runbook& runbook, const Finding& finding, Diagnosis* diagn
   put("host_ram_requested_gb", seen.host_ram_requested_bytes.has_value(), host);
 }
 
-std::string Count(std::size_t number, std::string_view one, std::string_view many) {
-  return std::to_string(number) + " " + std::string(number == 1 ? one : many);
-}
-
 // Other work on the same node speaks for the node only where it is not one user's habit.
 std::string NodeSentence(const Case& of, const std::string& failure_class) {
-  for (const NodeRecord& record : of.node_records) {
-    if (record.failure_class != failure_class || record.executions == 0) continue;
-    std::string text = "Node " + record.node + " showed the same failure in " +
-                       Count(record.executions, "execution", "executions") + " of other workloads";
-    if (record.users > 0) text += " of " + Count(record.users, "user", "users");
-    const bool points = record.executions > 1 || record.users > 1;
-    return text + (points ? ", which points to the node." : ".");
-  }
-  return {};
+  const NodeRecord* record = NodePointedTo(of, failure_class);
+  if (record == nullptr) return {};
+  return "Node " + record->node + " showed the same failure in " +
+         Count(record->executions, "execution", "executions") + " of other workloads of " +
+         Count(record->users, "user", "users") + ", and all other nodes together in " +
+         std::to_string(record->elsewhere) + ", which points to the node.";
 }
 
 // The line that asks for what was not enough: what its owner would change.
@@ -162,6 +177,7 @@ void Explain(const Known& known, const Verdict& verdict, Diagnosis* diagnosis) {
     diagnosis->evidence.push_back(Cite(known.of, known.ledger[mark.item]));
   CiteRequest(known, runbook, diagnosis);
   CiteSimilar(known.of, values, diagnosis);
+  CiteSameFailures(known.of, diagnosis);
   AddAlternatives(verdict, known.runbooks, known.ledger, diagnosis);
   MarkFields(runbook, best, diagnosis);
 }

@@ -29,7 +29,8 @@ struct FailureLabel {
   bool operator==(const FailureLabel&) const = default;
 };
 
-// What else failed on some nodes of a compute.
+// What else failed on some nodes of a compute. Only executions on a single node are counted: of
+// others, it cannot be told which node it was.
 struct NodeQuery {
   std::string organisation_id;
   std::string compute_id;
@@ -44,7 +45,8 @@ struct NodeFailures {
   std::string failure_class;
   std::uint32_t executions = 0;
   std::uint32_t users = 0;
-  std::uint32_t elsewhere = 0;  // executions with the class that did not touch the node
+  std::uint32_t elsewhere = 0;    // executions with the class on other nodes
+  std::uint32_t other_nodes = 0;  // on which anything failed
   bool operator==(const NodeFailures&) const = default;
 };
 

@@ -117,7 +117,9 @@ TEST_P(LabelStoreContract, CountsWhatElseFailedOnANode) {
     label.nodes = std::move(nodes);
     ASSERT_TRUE(store_->labels().Put(label));
   };
-  put("e1", 10, "disk_full", "ann", {"n1", "n2"});
+  put("e1", 10, "disk_full", "ann", {"n1"});
+  put("e0", 10, "disk_full", "ann", {"n2"});
+  put("many", 10, "disk_full", "zoe", {"n1", "n2"});
   put("e2", 20, "disk_full", "bob", {"n1"});
   put("e3", 20, "disk_full", "bob", {"n3"});
   put("e4", 20, "segfault", "ann", {"n2"});
@@ -137,13 +139,14 @@ TEST_P(LabelStoreContract, CountsWhatElseFailedOnANode) {
                   .ended_to = At(30)};
   const auto found = store_->labels().NodeHistory(query);
   ASSERT_TRUE(found) << found.error().message;
-  const std::vector<NodeFailures> expected = {
-      {"n1", "disk_full", 2, 2, 1}, {"n2", "disk_full", 1, 1, 2}, {"n2", "segfault", 1, 1, 0}};
+  const std::vector<NodeFailures> expected = {{"n1", "disk_full", 2, 2, 2, 2},
+                                              {"n2", "disk_full", 1, 1, 3, 2},
+                                              {"n2", "segfault", 1, 1, 0, 2}};
   EXPECT_EQ(*found, expected);
   query.without_workload = "w-e2";
   query.nodes = {"n1"};
   EXPECT_EQ(store_->labels().NodeHistory(query),
-            (std::vector<NodeFailures>{{"n1", "disk_full", 1, 1, 1}}));
+            (std::vector<NodeFailures>{{"n1", "disk_full", 1, 1, 2, 2}}));
   query.nodes = {};
   EXPECT_EQ(store_->labels().NodeHistory(query), std::vector<NodeFailures>());
 }

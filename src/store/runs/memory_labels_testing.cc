@@ -35,11 +35,14 @@ base::Result<std::vector<FailureLabel>> MemoryLabels::Get(
 base::Result<std::vector<NodeFailures>> MemoryLabels::NodeHistory(const NodeQuery& query) {
   const std::scoped_lock lock(mutex_);
   std::vector<const FailureLabel*> recent;
+  std::set<std::string> all_nodes;
   for (const auto& [place, label] : labels_) {
     if (label.organisation_id == query.organisation_id && label.compute_id == query.compute_id &&
         label.ended_at >= query.ended_from && label.ended_at <= query.ended_to &&
-        label.workload != query.without_workload)
-      recent.push_back(&label);
+        label.nodes.size() == 1) {
+      all_nodes.insert(label.nodes.front());
+      if (label.workload != query.without_workload) recent.push_back(&label);
+    }
   }
   std::map<std::pair<std::string, std::string>, NodeFailures> counted;
   std::map<std::pair<std::string, std::string>, std::set<std::string>> users;
@@ -59,6 +62,7 @@ base::Result<std::vector<NodeFailures>> MemoryLabels::NodeHistory(const NodeQuer
   for (auto& [key, node] : counted) {
     node.users = static_cast<std::uint32_t>(users[key].size());
     node.elsewhere = of_class[node.failure_class] - node.executions;
+    node.other_nodes = static_cast<std::uint32_t>(all_nodes.size()) - 1;
     found.push_back(node);
   }
   return found;

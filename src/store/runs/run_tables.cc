@@ -61,6 +61,11 @@ std::span<const sql::Migration> RunMigrations() {
            " feed_id {int64} PRIMARY KEY, last_change {int64} NOT NULL, began {int64} NOT NULL)",
            "INSERT INTO diagnosis_feed (feed_id, last_change, began) VALUES (1, 0, 0)",
        }},
+      {3,
+       "how many nodes an execution had",
+       {
+           "ALTER TABLE failure_label ADD COLUMN node_count {int64} NOT NULL DEFAULT 0",
+       }},
   };
   return migrations;
 }

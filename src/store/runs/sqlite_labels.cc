@@ -69,7 +69,7 @@ base::Result<std::optional<FailureLabel>> Read(Transaction& tx, std::string_view
 constexpr std::string_view kRecent =
     "WITH recent AS (SELECT organisation_id, execution_id, failure_class, user_name, workload FROM "
     "failure_label WHERE organisation_id = :organisation AND compute_id = :compute AND ended_at >= "
-    ":from AND ended_at <= :to ORDER BY ended_at DESC LIMIT :most) ";
+    ":from AND ended_at <= :to AND node_count = 1 ORDER BY ended_at DESC LIMIT :most) ";
 
 std::vector<Value> RecentValues(const NodeQuery& query) {
   return {query.organisation_id, query.compute_id, query.ended_from, query.ended_to,
@@ -86,19 +86,20 @@ base::Status SqliteLabels::Put(const FailureLabel& label) {
         const std::int64_t changed,
         tx.Execute(
             "INSERT INTO failure_label (organisation_id, execution_id, compute_id, failure_class, "
-            "title, confidence, run_id, asked_by, user_name, workload, ended_at, diagnosed_at) "
-            "VALUES (:organisation, :id, :compute, :class, :title, :confidence, :run, :asked, "
-            ":user, :workload, :ended, :diagnosed)"
+            "title, confidence, run_id, asked_by, user_name, workload, ended_at, diagnosed_at, "
+            "node_count) VALUES (:organisation, :id, :compute, :class, :title, :confidence, :run, "
+            ":asked, :user, :workload, :ended, :diagnosed, :nodes)"
             " ON CONFLICT (organisation_id, execution_id) DO UPDATE SET"
             " compute_id = excluded.compute_id, failure_class = excluded.failure_class,"
             " title = excluded.title, confidence = excluded.confidence,"
             " run_id = excluded.run_id, asked_by = excluded.asked_by,"
             " user_name = excluded.user_name, workload = excluded.workload,"
-            " ended_at = excluded.ended_at, diagnosed_at = excluded.diagnosed_at"
+            " ended_at = excluded.ended_at, diagnosed_at = excluded.diagnosed_at,"
+            " node_count = excluded.node_count"
             " WHERE excluded.diagnosed_at >= failure_label.diagnosed_at",
             {label.organisation_id, label.execution_id, label.compute_id, label.failure_class,
              Bytes{label.title}, label.confidence, run, label.asked_by, Bytes{label.user},
-             label.workload, label.ended_at, label.diagnosed_at}));
+             label.workload, label.ended_at, label.diagnosed_at, label.nodes.size()}));
     if (changed == 0) return {};
     EXPANSE_RETURN_IF_ERROR(tx.Execute(
         "DELETE FROM failure_node WHERE organisation_id = :organisation AND execution_id = :id",
@@ -153,13 +154,19 @@ base::Result<std::vector<NodeFailures>> SqliteLabels::NodeHistory(const NodeQuer
       "failure_node ON failure_node.organisation_id = recent.organisation_id AND "
       "failure_node.execution_id = recent.execution_id WHERE node IN (" +
       in + ") AND workload <> :workload GROUP BY node, failure_class ORDER BY node, failure_class";
-  std::vector<Value> all_values = RecentValues(query);
+  const std::vector<Value> recent_values = RecentValues(query);
+  std::vector<Value> all_values = recent_values;
   all_values.push_back(query.without_workload);
   static const std::string by_class =
       std::string(kRecent) +
       "SELECT failure_class, COUNT(*) FROM recent WHERE workload <> :workload GROUP BY "
       "failure_class";
+  static const std::string all_nodes =
+      std::string(kRecent) +
+      "SELECT DISTINCT node FROM recent JOIN failure_node ON failure_node.organisation_id = "
+      "recent.organisation_id AND failure_node.execution_id = recent.execution_id";
   std::map<std::string, std::uint32_t> of_class;
+  std::uint32_t distinct = 0;
   EXPANSE_RETURN_IF_ERROR(database_.WithRead([&](Transaction& tx) -> base::Status {
     EXPANSE_RETURN_IF_ERROR(
         tx.Query(by_node, std::span<const Value>(values),
@@ -169,12 +176,18 @@ base::Result<std::vector<NodeFailures>> SqliteLabels::NodeHistory(const NodeQuer
                                     .executions = static_cast<std::uint32_t>(row.Unsigned(2)),
                                     .users = static_cast<std::uint32_t>(row.Unsigned(3))});
                  }));
+    if (found.empty()) return {};
+    EXPANSE_RETURN_IF_ERROR(tx.Query(all_nodes, std::span<const Value>(recent_values),
+                                     {Column::kText}, [&](const Row&) { ++distinct; }));
     return tx.Query(by_class, std::span<const Value>(all_values), {Column::kText, Column::kInt},
                     [&](const Row& row) {
                       of_class[row.Text(0)] = static_cast<std::uint32_t>(row.Unsigned(1));
                     });
   }));
-  for (NodeFailures& node : found) node.elsewhere = of_class[node.failure_class] - node.executions;
+  for (NodeFailures& node : found) {
+    node.elsewhere = of_class[node.failure_class] - node.executions;
+    node.other_nodes = distinct - 1;  // it is one of them
+  }
   return found;
 }
 
