@@ -8,7 +8,7 @@ import subprocess
 
 from diagnose_jobs import SURE, Diagnosed, Scenario
 from harness import wait_until
-from slurm_scenarios import PYTHON, preempt, requeue
+from slurm_scenarios import PYTHON, preempt
 
 ANY = ("LOW", *SURE)
 HIGH = ("HIGH",)
@@ -76,6 +76,11 @@ def cancel_as_user(lab, job):
     lab.command("scancel", str(job), user=lab.user)
 
 
+def requeue(lab, job):
+    wait_output(lab, job)
+    lab.command("scontrol", "requeue", str(job))
+
+
 def lose_node(lab, job):
     wait_output(lab, job)
     lab.tool("kill", "slurmd-node4")
@@ -121,18 +126,22 @@ SCENARIOS = [
              (Diagnosed("walltime_exceeded", quotes=("DUE TO TIME LIMIT",), cites=(("scheduler", "TIMEOUT"),),
                         says=("00:01:00|60 s|1 min",), confidence=HIGH),), seconds=240),
     Scenario("cancel-by-user", "echo computing; exec sleep 300", user=True, act=cancel_as_user,
-             runs=(Diagnosed("cancelled_by_user", state="cancelled", quotes=("CANCELLED AT",)),)),
+             runs=(Diagnosed("cancelled_by_user", state="cancelled", quotes=("CANCELLED AT",),
+                             cites=(("scheduler", "cancelled by uid"),), says=("cancelled by its own user",),
+                             confidence=HIGH),)),
     Scenario("cancel-by-admin", "echo computing; exec sleep 300", user=True, act=cancel_as_admin,
              runs=(Diagnosed("cancelled_by_user", state="cancelled", quotes=("CANCELLED AT",),
-                             cites=(("scheduler", "cancelled by uid 0"),), confidence=HIGH),)),
+                             cites=(("scheduler", "cancelled by uid 0"),), says=(r"another user \(root\)",),
+                             confidence=HIGH),)),
     Scenario("node-lost", "echo computing; exec sleep 300", ("--nodelist={nodes[3]}", "--no-requeue"), act=lose_node,
              runs=(Diagnosed("node_failure", cites=(("scheduler", "NODE_FAIL"),), says=("{nodes[3]}",),
                              confidence=HIGH),)),
     Scenario("preempted", "sleep 5", ("--qos=low", "--nodelist={nodes[2]}", "--exclusive"), act=preempt,
              runs=(Diagnosed("preempted", state="cancelled", cites=(("scheduler", "PREEMPTED"),), confidence=HIGH),
                    GOOD)),
-    Scenario("requeued", "sleep 3", act=requeue,
-             runs=(Diagnosed("requeued", state="cancelled", cites=(("scheduler", "REQUEUED"),), confidence=ANY), GOOD)),
+    # Its next run waits for two minutes, which is longer than the tests take.
+    Scenario("requeued", "echo computing; exec sleep 300", act=requeue,
+             runs=(Diagnosed("requeued", state="cancelled", cites=(("scheduler", "REQUEUED"),), confidence=ANY),)),
     Scenario("dependency", submit=submit_dependent, stays="DependencyNeverSatisfied",
              runs=(Diagnosed("dependency_never_satisfied", state="queued",
                              cites=(("scheduler", "reason DependencyNeverSatisfied"),)),)),
@@ -187,6 +196,7 @@ SCENARIOS = [
              runs=(Diagnosed("shape_or_type_error", quotes=("KeyError: 'pear'",)),)),
     Scenario("killed", "kill -KILL $$",
              runs=(Diagnosed("killed_unknown", cites=(("exit", "signal 9"),), confidence=("LOW",)),)),
+    Scenario("unasked", "exec ./no-such-program", unasked=True, runs=(Diagnosed("command_not_found"),)),
     Scenario("exit-code-alone", "exit 3",
              runs=(Diagnosed("application_error", cites=(("exit", "exit code 3"),), says=("exit code 3",),
                              confidence=("LOW",)),)),
