@@ -55,8 +55,15 @@ void TakeIds(const SacctRow& row, Job& job) {
   }
 }
 
+// slurmdbd of 22.05 writes 0 as the uid of a job of which it hears the end first. The job's files
+// are read with this uid's rights, so that one which is not root's must not count.
+bool IsUid(std::uint32_t uid, std::string_view user) {
+  return uid < kNoUid && (uid != 0 || user == "root");
+}
+
 void TakeOwner(const SacctRow& row, Job& job) {
-  if (const auto uid = base::ParseInt<std::uint32_t>(row[SacctField::kUid]); uid && *uid < kNoUid) {
+  const auto uid = base::ParseInt<std::uint32_t>(row[SacctField::kUid]);
+  if (uid && IsUid(*uid, row[SacctField::kUser])) {
     job.uid = *uid;
     Label(job.execution, kLabelUid, std::to_string(*uid));
   }

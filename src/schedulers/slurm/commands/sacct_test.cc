@@ -438,10 +438,19 @@ TEST(SacctIdentity, SluidIsALabelAndNotTheIdentity) {
   EXPECT_EQ(KeyOf(reading.runs[0])->identity, "aurora/4711@1790000000");
 }
 
+TEST(SacctIdentity, AUidThatAccountingDoesNotKnowIsNotRoots) {
+  for (const char* user : {"ines", ""}) {
+    const Reading reading = ReadRows({JobCells({{F::kUser, user}, {F::kUid, "0"}})});
+    EXPECT_FALSE(reading.runs[0].uid) << user;
+    EXPECT_EQ(LabelOf(reading.runs[0].execution, kLabelUid), "") << user;
+    EXPECT_EQ(reading.runs[0].execution.user, user);
+  }
+}
+
 TEST(SacctIdentity, RemovedUsersAndUnknownGroupsAreSomebody) {
   const auto removed = ReadOne({JobCells({{F::kUser, ""}, {F::kUid, "2044"}})});
   EXPECT_EQ(LabelOf(removed, kLabelUid), "2044");
-  EXPECT_EQ(LabelOf(ReadOne({JobCells({{F::kUid, "0"}})}), kLabelUid), "0");
+  EXPECT_EQ(LabelOf(ReadOne({JobCells({{F::kUser, "root"}, {F::kUid, "0"}})}), kLabelUid), "0");
   EXPECT_EQ(removed.user, "2044");
   const Reading nobody =
       ReadRows({JobCells({{F::kUser, ""}, {F::kUid, "4294967294"}}), StepCells("interactive")});
