@@ -4,6 +4,8 @@
 // how often each confidence label was right, the share that was wrong at `high`, findings on
 // healthy runs, and times: of a case, and of a log of N lines.
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "bench/bench_report.h"
+#include "bench/diagnose/made_cases.h"
 #include "intelligence/diagnose/case_file.h"
 #include "intelligence/diagnose/diagnose.h"
 
@@ -42,23 +45,55 @@ double MillisOf(const Case& of, const RunbookSet& set, Diagnosis* diagnosis) {
       .count();
 }
 
-// A long noisy log with one cause in its middle.
-Case LongCase(std::size_t lines) {
-  std::string log;
-  for (std::size_t i = 0; i < lines; ++i) {
-    log += fmt::format(
-        "2026-03-01T10:{:02}:{:02}.{:03} [rank{}] step {} loss {:.4f} lr {:.2e} word{} error_rate "
-        "{}\n",
-        i / 3600 % 60, i / 60 % 60, i % 1000, i % 64, i, 1.0 / double(i + 1), 1e-4, i * 7919 % 997,
-        i % 13);
-    if (i == lines / 2)
-      log += "[rank17]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB\n";
+struct Timing {
+  double median = 0;
+  double cpu_median = 0;  // of this thread: what a busy machine does not distort
+  double p99 = 0;
+  std::string failure_class;
+};
+
+double ThreadCpuMillis() {
+  timespec at{};
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at) != 0) return 0;
+  return static_cast<double>(at.tv_sec) * 1e3 + static_cast<double>(at.tv_nsec) / 1e6;
+}
+
+Timing TimeOf(const Case& of, const RunbookSet& set, int rounds) {
+  std::vector<double> millis;
+  std::vector<double> cpu;
+  Diagnosis said;
+  for (int round = 0; round < rounds; ++round) {
+    const double before = ThreadCpuMillis();
+    millis.push_back(MillisOf(of, set, &said));
+    cpu.push_back(ThreadCpuMillis() - before);
   }
-  Case of;
-  of.execution.status = expanse::evidence::ExecutionStatus::kFailed;
-  of.execution.exit_code = 1;
-  of.logs.push_back({.stream = "stderr", .data = std::move(log)});
-  return of;
+  return {.median = Quantile(millis, 0.5),
+          .cpu_median = Quantile(cpu, 0.5),
+          .p99 = Quantile(millis, 0.99),
+          .failure_class = said.failure_class};
+}
+
+double PeakMemoryMiB() {
+  rusage usage{};
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? static_cast<double>(usage.ru_maxrss) / 1024 : 0;
+}
+
+void AddSpeed(const RunbookSet& set, std::size_t lines, expanse::bench::Report* report) {
+  const Timing ordinary = TimeOf(expanse::bench::OrdinaryCase(), set, 200);
+  report->Add("an ordinary run, median", ordinary.median, "ms");
+  report->Add("an ordinary run, median CPU", ordinary.cpu_median, "ms");
+  report->Add("an ordinary run, p99", ordinary.p99, "ms");
+  const double before = PeakMemoryMiB();
+  const Timing long_log = TimeOf(expanse::bench::LongCase(lines), set, 5);
+  report->Add("long log, lines", static_cast<double>(lines), "");
+  report->Add("long log, median", long_log.median, "ms");
+  report->Add("long log, median CPU", long_log.cpu_median, "ms");
+  report->Add("long log found", long_log.failure_class == "gpu_out_of_memory", "");
+  const Timing distinct = TimeOf(expanse::bench::DistinctCase(lines), set, 5);
+  report->Add("long log, all lines differ, median", distinct.median, "ms");
+  report->Add("long log, all lines differ, median CPU", distinct.cpu_median, "ms");
+  report->Add("peak memory before long logs", before, "MiB");
+  report->Add("peak memory", PeakMemoryMiB(), "MiB");
 }
 
 }  // namespace
@@ -127,12 +162,6 @@ int main(int argc, char** argv) {
     }
   }
 
-  const Case long_case = LongCase(lines);
-  std::vector<double> long_millis;
-  Diagnosis long_said;
-  for (int round = 0; round < 5; ++round)
-    long_millis.push_back(MillisOf(long_case, **set, &long_said));
-
   const double count = std::max(1, all.cases);
   expanse::bench::Report report("diagnose");
   report.Add("cases", all.cases, "");
@@ -143,9 +172,7 @@ int main(int argc, char** argv) {
   report.Add("false findings", false_findings, "");
   report.Add("a case, median", Quantile(millis, 0.5), "ms");
   report.Add("a case, p99", Quantile(millis, 0.99), "ms");
-  report.Add("long log, lines", static_cast<double>(lines), "");
-  report.Add("long log, median", Quantile(long_millis, 0.5), "ms");
-  report.Add("long log found", long_said.failure_class == "gpu_out_of_memory", "");
+  AddSpeed(**set, lines, &report);
   report.Print();
   return 0;
 }

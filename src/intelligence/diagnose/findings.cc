@@ -141,7 +141,7 @@ class Matcher {
 
   // The strongest mark of each kind of evidence counts, others of the kind add little: ten lines
   // that say the same are no ten reasons.
-  static void Score(Finding* finding) {
+  void Score(Finding* finding) const {
     std::map<Origin, Strength> best;
     std::map<Origin, std::size_t> count;
     for (const Mark& mark : finding->marks) {
@@ -155,6 +155,13 @@ class Matcher {
       finding->kinds.push_back(origin);
     }
     finding->score -= 2.0 * static_cast<double>(finding->against.size());
+    finding->around_only =
+        (finding->best < Strength::kDecisive ||
+         runbooks_.runbooks()[finding->runbook].in_waiting) &&
+        std::all_of(finding->marks.begin(), finding->marks.end(), [this](const Mark& mark) {
+          const std::string& source = (*ledger_)[mark.item].where;
+          return mark.origin == Origin::kEvent && (source == "kubernetes" || source == "nomad");
+        });
   }
 
   const RunbookSet& runbooks_;

@@ -28,7 +28,10 @@ struct Finding {
   std::optional<std::size_t> first_line;
   double score = 0;
   Strength best = Strength::kWeak;
-  std::vector<Origin> kinds;          // of evidence that is independent of each other
+  std::vector<Origin> kinds;  // of evidence that is independent of each other
+  // Only events of an orchestrator speak for it, none of them decisive: what went on around the
+  // run.
+  bool around_only = false;
   std::vector<std::size_t> absorbed;  // findings (their runbooks) that it explains
 };
 

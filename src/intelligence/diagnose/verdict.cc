@@ -64,6 +64,7 @@ class Ranking {
       if (!IsCandidate(findings_[a]) && Of(findings_[a]).kind != Kind::kCause) continue;
       for (std::size_t b = 0; b < findings_.size(); ++b) {
         if (a == b || !runbooks_.Explains(findings_[a].runbook, findings_[b].runbook)) continue;
+        if (IsTooWeakFor(findings_[a], findings_[b])) continue;
         if (IsOutweighed(findings_[a], findings_[b])) continue;
         gone[b] = true;
         findings_[a].absorbed.push_back(findings_[b].runbook);
@@ -81,6 +82,8 @@ class Ranking {
       const Runbook& left = Of(a);
       const Runbook& right = Of(b);
       if (left.kind != right.kind) return Rank(left.kind) < Rank(right.kind);
+      // A program that ran and says why it failed is believed before what went on around it.
+      if (a.around_only != b.around_only && (HasText(a) || HasText(b))) return b.around_only;
       if (std::abs(a.score - b.score) > kClose) return a.score > b.score;
       if (left.priority != right.priority) return left.priority > right.priority;
       const std::size_t none = static_cast<std::size_t>(-1);
@@ -108,6 +111,20 @@ class Ranking {
   }
 
  private:
+  static bool Has(const Finding& finding, Origin kind) {
+    return std::find(finding.kinds.begin(), finding.kinds.end(), kind) != finding.kinds.end();
+  }
+  static bool HasText(const Finding& finding) { return Has(finding, Origin::kText); }
+
+  // What the scheduler itself names as the cause is not explained away by text that may mean
+  // something else.
+  bool IsTooWeakFor(const Finding& explains, const Finding& other) const {
+    const bool named = Of(other).kind == Kind::kCause && other.best == Strength::kDecisive &&
+                       Has(other, Origin::kScheduler);
+    if (!named || explains.best == Strength::kDecisive) return false;
+    return explains.best == Strength::kWeak || (explains.kinds.size() == 1 && HasText(explains));
+  }
+
   // A cause with weak marks that stand where the first outcome shows, or before.
   bool MayExplainTheOutcome(const Finding& finding) const {
     if (Of(finding).kind != Kind::kCause || !finding.first_line) return false;
