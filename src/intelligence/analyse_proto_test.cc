@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "expanse/intelligence/v1/intelligence_service.pb.h"
+#include "intelligence/analyse/analyse.h"
 #include "intelligence/intelligence_testing.h"
 #include "net/wire_body.h"
 #include "workload/submission.h"
@@ -81,6 +82,36 @@ v1::AnalyseResponse ResponseTo(const analyse::Answer& answer) {
 
 TEST(AnalyseProto, SpeaksTheJsonOfTheReference) {
   ExpectGolden("analyse_four_runs.json", Pretty(ResponseTo(GoodRuns())));
+}
+
+// From the script to the answer: two runs of it, both killed at their memory limit.
+TEST(AnalyseProto, KillsAloneAreRunsOfTheSameSource) {
+  analyse::Question question;
+  question.target = {.path = "train.slurm",
+                     .data = "#!/bin/bash\n#SBATCH --mem=4G\n#SBATCH --time=60\nsrun ./train\n",
+                     .role = "script"};
+  history::Found found;
+  found.basis = predict::Basis::kExactBundle;
+  found.similarity = 1;
+  for (int i = 0; i < 2; ++i) {
+    predict::Run run;
+    run.execution_id = "0193a8b2-0000-7000-8000-00000000001" + std::to_string(i);
+    run.native_id = std::to_string(4401 + i);
+    run.ending = predict::Ending::kOutOfMemory;
+    run.requested.memory_bytes = (2 + 2 * i) * kGiB;
+    run.requested.walltime_s = 3600;
+    run.runtime_s = 100;
+    found.runs.push_back(run);
+    found.origins.push_back({.compute_id = "hpc-01",
+                             .source_type = evidence::SourceType::kSlurm,
+                             .user = "ann",
+                             .job_name = "train",
+                             .same_arguments = true});
+  }
+  const auto target = analyse::ReadTarget(question);
+  ASSERT_TRUE(target) << target.error().message;
+  ExpectGolden("analyse_kills_only.json",
+               Pretty(ResponseTo(analyse::Compose(question, *target, found))));
 }
 
 TEST(AnalyseProto, SaysAllThatAnAnswerHolds) {

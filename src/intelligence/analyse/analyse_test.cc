@@ -116,6 +116,12 @@ TEST(Analyse, AKillAtTheLimitRaisesTheMemory) {
   EXPECT_THAT(answer.right_size_class, HasSubstr("memory_raise"));
   ASSERT_FALSE(answer.risks.empty());
   EXPECT_EQ(answer.risks[0].failure_class, "out_of_memory");
+  // Runs of the same source, of which none is known to fit.
+  EXPECT_EQ(answer.confidence, Confidence::kHigh);
+  ASSERT_TRUE(answer.confidence_score);
+  EXPECT_DOUBLE_EQ(*answer.confidence_score, 0.25);
+  EXPECT_EQ(answer.fit, 0U);
+  EXPECT_EQ(answer.measured_runs, 2U);
 }
 
 TEST(Analyse, WithoutHistoryItIsLowAndSaysWhatIsMissing) {

@@ -16,11 +16,12 @@ namespace {
 
 constexpr std::size_t kMaxEvidence = 10;
 
+// Of the same source it takes two runs: one alone may be any of many.
 Confidence ConfidenceOf(Basis basis, std::size_t measured) {
   if (measured == 0) return Confidence::kLow;
   switch (basis) {
     case Basis::kExactBundle:
-      return Confidence::kHigh;
+      return measured > 1 ? Confidence::kHigh : Confidence::kMedium;
     case Basis::kSimilarBundle:
     case Basis::kSameName:
       return Confidence::kMedium;
@@ -36,9 +37,15 @@ enum class Fit : std::uint8_t { kUntold, kFits, kTooLarge };
 void MarkFits(std::vector<Fit>& fits, const std::optional<LimitModel>& limit,
               std::optional<double> amount) {
   if (!limit || !amount) return;
+  double largest = 0;
   for (const Observation& need : limit->needs) {
-    const bool too_large = need.killed ? need.need >= *amount : need.need > *amount;
-    // A run killed below the amount might have needed any amount more.
+    if (!need.censored) largest = std::max(largest, need.need);
+  }
+  for (const Observation& need : limit->needs) {
+    bool too_large = need.killed ? need.need >= *amount : need.need > *amount;
+    // A run killed below the amount is like those that needed more (its mass lies on them, see
+    // NeedModel). Where none did nobody knows what it needs: it is not known to fit.
+    if (need.killed && need.need >= largest) too_large = true;
     if (need.censored && !too_large) continue;
     Fit& fit = fits[need.run];
     if (too_large)

@@ -73,7 +73,8 @@ struct Recommendation {
 
   Confidence confidence = Confidence::kLow;
   // Measured runs that would have fitted into the recommendation, of all measured; the score is
-  // (fit + 1) / (runs + 2). Absent without measured runs.
+  // (fit + 1) / (runs + 2). A run killed at a limit that no run got beyond is one that does not
+  // fit: nobody knows what it needs. Absent without measured runs.
   std::size_t fit = 0;
   std::size_t runs = 0;
   std::optional<double> score;
