@@ -1,7 +1,7 @@
 // Replays public job histories and compares limits and forecasts: ours against what users asked for
 // and against published policies (tests/bench/predict/policies.cc). One command:
 //   predict_bench DIR [--seed N] [--half all|tuned|held] [--policy NAME] [--exact] [--max-runs N]
-//   [--json FILE]
+//   [--json FILE] [--runs FILE]
 // DIR is laid out like a collection of traces with an index.csv; without one, every file is tried.
 // Standard output is the same for the same input and seed; times go to standard error.
 #include <fmt/format.h>
@@ -87,6 +87,31 @@ nlohmann::json ToJson(const TraceScore& trace) {
   return json;
 }
 
+// A line per run and resource: what it needed, and for each policy the first limit and all it cost.
+class RunLog {
+ public:
+  explicit RunLog(const std::string& file) : out_(file) {
+    out_ << "trace,group,resource,known,need,runtime_s,cores,requested,input_size,ours,ours_cost";
+    for (const auto& kind : bench::Baselines())
+      out_ << ',' << kind.name << ',' << kind.name << "_cost";
+    out_ << '\n';
+  }
+  void Write(const std::string& trace, const bench::PlayedRun& played) {
+    const bool memory = played.resource == bench::Resource::kMemory;
+    const auto& run = *played.run;
+    const auto requested = memory ? run.requested_memory_bytes : run.requested_walltime_s;
+    out_ << fmt::format("\"{}\",\"{}\",{},{},{:.9g},{:.9g},{},{:.9g},{:.9g}", trace, run.group,
+                        memory ? "memory" : "walltime", played.known, played.need, run.runtime_s,
+                        run.cores, requested.value_or(0), run.input_size.value_or(0));
+    for (const auto& limit : played.limits)
+      out_ << fmt::format(",{:.9g},{:.9g}", limit.first, limit.allocated);
+    out_ << '\n';
+  }
+
+ private:
+  std::ofstream out_;
+};
+
 struct Totals {
   std::size_t tables = 0;
   std::vector<std::string> dominated;
@@ -113,6 +138,7 @@ int main(int argc, char** argv) {
   CLI::App app{"trace replay: limits and forecasts against published policies"};
   std::string folder;
   std::string json_file;
+  std::string runs_file;
   std::string only_trace;
   std::string half = "all";
   bench::ReplayOptions options;
@@ -128,6 +154,7 @@ int main(int argc, char** argv) {
   app.add_option("--target", options.target, "chance to fit that a limit must have");
   app.add_flag("--exact", exact, "limits as computed, not in units that people write");
   app.add_option("--json", json_file, "write all figures here");
+  app.add_option("--runs", runs_file, "write a CSV line per run here");
   CLI11_PARSE(app, argc, argv);
   options.round_to_units = !exact;
   options.half = half == "tuned"  ? bench::Half::kTuned
@@ -144,11 +171,14 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "predict_bench: {}\n", traces.error().message);
     return 1;
   }
+  std::optional<RunLog> log;
+  if (!runs_file.empty()) log.emplace(runs_file);
   Totals totals;
   nlohmann::json all = nlohmann::json::array();
   for (bench::Trace& trace : traces->traces) {
     if (!only_trace.empty() && trace.name.find(only_trace) == std::string::npos) continue;
     if (max_runs > 0 && trace.runs.size() > max_runs) trace.runs.resize(max_runs);
+    if (log) options.on_run = [&](const auto& played) { log->Write(trace.name, played); };
     const TraceScore score = bench::Replay(trace, options);
     for (const ResourceScore& resource : score.resources)
       PrintResource(score, resource, options.only_policy);

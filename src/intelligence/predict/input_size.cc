@@ -9,6 +9,9 @@ namespace expanse::intelligence::predict {
 namespace {
 
 constexpr double kFarthest = 4;  // times beyond the sizes seen
+// Beyond the sizes seen a need is taken to grow with the square of the size at most: sizes that
+// hardly differ can be fitted with any power.
+constexpr double kSteepestBeyond = 2;
 
 struct Point {
   double size;
@@ -82,6 +85,11 @@ void Consider(std::optional<Explanation>& best, Explanation candidate, double er
 }  // namespace
 
 double Explanation::LogNeed(double size) const {
+  if (size <= largest) return OnCurve(std::max(size, smallest));
+  return std::min(OnCurve(size), OnCurve(largest) + kSteepestBeyond * std::log(size / largest));
+}
+
+double Explanation::OnCurve(double size) const {
   switch (shape) {
     case Shape::kPower:
       return intercept + slope * std::log(size);

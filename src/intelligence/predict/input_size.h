@@ -22,13 +22,16 @@ struct Explanation {
   double smallest = 0;
   double largest = 0;  // input sizes seen
 
-  // Natural logarithm of the need at a size.
+  // Natural logarithm of the need at a size. Nothing needs less than the smallest inputs seen did.
   double LogNeed(double size) const;
+
+ private:
+  double OnCurve(double size) const;
 };
 
 // At least this many runs with at least kMinSizes different sizes; and at least this much of the
 // error explained.
-inline constexpr std::size_t kMinExplainedRuns = 6;
+inline constexpr std::size_t kMinExplainedRuns = 5;
 inline constexpr std::size_t kMinSizes = 3;
 inline constexpr double kMinGain = 0.3;
 

@@ -92,6 +92,13 @@ std::string Explain(const LimitModel& limit, const ResourceAdvice& advice, doubl
   return basis;
 }
 
+// `trusted`: what was asked for, where that is worth more than the history.
+double MostOf(const NeedModel& model, double largest, Basis basis, std::optional<double> trusted) {
+  if (model.killed_last()) largest = std::max(largest, model.killed_at());
+  const double most = largest * (OfSameSource(basis) ? kMostTimes : kMostTimesOfName);
+  return std::max(most, trusted.value_or(0));
+}
+
 }  // namespace
 
 std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> runs, Basis basis,
@@ -105,29 +112,35 @@ std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> run
   if (needs.empty()) return std::nullopt;
   std::optional<Explanation> explanation;
   if (input_size) explanation = ExplainByInputSize(needs, *input_size);
+  std::optional<double> trusted;
+  if (resource == Resource::kWalltime && !OfSameSource(basis)) trusted = asked;
+  if (trusted && needs.size() < kFewestToDoubtWalltime && !needs.back().killed) return std::nullopt;
   double floor = 0;
+  double expected = 0;
   if (explanation) {
-    floor = FloorAtSize(needs, *input_size);
+    floor = FloorAtSize(needs, std::max(*input_size, explanation->smallest));
+    expected = std::exp(explanation->LogNeed(*input_size));
     needs = AdjustedTo(*input_size, *explanation, needs);
   }
   auto model = NeedModel::Create(needs, PriorOf(resource, basis));
   if (!model) return std::nullopt;
   if (!explanation) floor = model->floor();
+  const double most = MostOf(*model, std::max(floor, expected), basis, trusted);
   return LimitModel{.resource = resource,
                     .model = std::move(*model),
                     .needs = std::move(needs),
                     .explanation = explanation,
                     .same_request = selected.same_request,
-                    .most_times = OfSameSource(basis) ? kMostTimes : kMostTimesOfName,
-                    .floor = floor};
+                    .floor = floor,
+                    .most = most};
 }
 
 double AmountFor(const LimitModel& limit, double chance, bool round_to_units) {
   double amount = std::max(limit.model.Quantile(chance), limit.floor);
   amount = limit.model.WorthWhile(amount, kFailureCost);
-  double most = limit.floor;
-  if (limit.model.killed_last()) most = std::max(most, limit.model.killed_at());
-  if (most > 0) amount = std::min(amount, limit.most_times * most);
+  if (limit.most > 0) amount = std::min(amount, limit.most);
+  if (limit.resource == Resource::kMemory && limit.model.runs() < kFewRuns)
+    amount = std::max(amount, kLeastOfFewRuns);
   amount = std::min(amount, kLargestAmount);
   return round_to_units ? RoundUpToUnit(limit.resource, amount) : amount;
 }

@@ -19,10 +19,18 @@ inline constexpr double kWalltimeHeadroom = 0.10;
 // Lowering is proposed if it gives back at least this share of the request.
 inline constexpr double kWorthLowering = 0.10;
 
-// A limit is at most this many times the largest need (or the limit that the last run was killed
-// at); less where the runs share a name alone, whose longest tails no limit of use would cover.
+// A limit is at most this many times the largest need (or what the input's size lets expect, or the
+// limit that the last run was killed at); less where the runs share a name alone, whose longest
+// tails no limit of use would cover. There a walltime that was asked for is of use: its user knows
+// more than the name tells.
 inline constexpr double kMostTimes = 2;
 inline constexpr double kMostTimesOfName = 1.5;
+// Of a name alone, one run does not speak against the walltime that was asked for.
+inline constexpr std::size_t kFewestToDoubtWalltime = 2;
+// While fewer runs tell, no less memory is asked for: what it would give back is worth less than a
+// failed run.
+inline constexpr std::size_t kFewRuns = 4;
+inline constexpr double kLeastOfFewRuns = 256.0 * 1024 * 1024;
 // What a failed run costs, in requests of its size: it is made again, and somebody has to.
 inline constexpr double kFailureCost = 5;
 
@@ -33,8 +41,8 @@ struct LimitModel {
   std::vector<Observation> needs;  // adjusted to the input size, if that explains them
   std::optional<Explanation> explanation;
   bool same_request = false;  // only runs that asked for the same were read
-  double most_times = kMostTimes;
   double floor = 0;
+  double most = 0;  // what is asked for at most; 0: no bound
 };
 
 // Nothing where no run tells of the resource. `requested`: what the next run asks for.

@@ -124,22 +124,54 @@ const Prior& PriorOf(Resource resource, Basis basis) {
                                  .novelty = 1,
                                  .novelty_width = 0.2,
                                  .beyond_kill = 0.3,
-                                 .grain = 64.0 * 1024 * 1024};
+                                 .grain = 64.0 * 1024 * 1024,
+                                 .fixed_cost = 64.0 * 1024 * 1024};
   static constexpr Prior kWalltime{.width = 0.08,
                                    .width_runs = 2,
                                    .novelty = 1,
                                    .novelty_width = 0.25,
                                    .beyond_kill = 0.3,
-                                   .grain = 60};
+                                   .grain = 60,
+                                   .fixed_cost = 60};
   static constexpr Prior kWalltimeOfName{.width = 0.1,
                                          .width_runs = 2,
                                          .novelty = 0.5,
                                          .novelty_width = 0.8,
                                          .beyond_kill = 0.4,
-                                         .grain = 60};
-  if (resource != Resource::kWalltime) return kMemory;
+                                         .grain = 60,
+                                         .fixed_cost = 60,
+                                         .together_s = 12.0 * 3600};
+  static constexpr Prior kMemoryOfName = [] {
+    Prior prior = kMemory;
+    prior.fixed_cost = 256.0 * 1024 * 1024;
+    return prior;
+  }();
+  if (resource != Resource::kWalltime) return OfSameSource(basis) ? kMemory : kMemoryOfName;
   return OfSameSource(basis) ? kWalltime : kWalltimeOfName;
 }
+
+namespace {
+
+// How often runs were submitted, those within `together_s` counted once; every run is one where
+// nobody knows when it was.
+double CountSubmissions(std::span<const Observation> needs, double together_s) {
+  std::vector<std::int64_t> periods;
+  periods.reserve(needs.size());
+  std::size_t unknown = 0;
+  const double micros = together_s * 1e6;
+  for (const Observation& need : needs) {
+    if (need.submitted_micros == 0)
+      ++unknown;
+    else
+      periods.push_back(
+          static_cast<std::int64_t>(static_cast<double>(need.submitted_micros) / micros));
+  }
+  std::ranges::sort(periods);
+  const auto repeated = std::ranges::unique(periods);
+  return static_cast<double>(unknown + periods.size() - repeated.size());
+}
+
+}  // namespace
 
 double NeedModel::ToLog(double amount) const { return std::log(amount + prior_.grain); }
 
@@ -204,7 +236,10 @@ void NeedModel::WeighNeeds(std::span<const Observation> needs) {
   width_ = std::clamp(std::sqrt(width / (prior_.width_runs + n)), kNarrowest,
                       kWidestOfNovelty * prior_.novelty_width);
   novelty_centre_ = weighed.back().x;
-  PlaceNovelty(total * total / squares);
+  double effective_runs = total * total / squares;
+  if (prior_.together_s > 0)
+    effective_runs = std::min(effective_runs, CountSubmissions(needs, prior_.together_s));
+  PlaceNovelty(effective_runs);
 }
 
 void NeedModel::PlaceNovelty(double effective_runs) {
@@ -274,7 +309,8 @@ double NeedModel::WorthWhile(double amount, double cost_of_failure) const {
   double least = 0;
   for (int step = 0; step <= kSteps; ++step) {
     const double x = from + step * kStep;
-    const double loss = step * kStep + cost_of_failure * (1 - LogChance(x));
+    const double more = std::log((FromLog(x) + prior_.fixed_cost) / (amount + prior_.fixed_cost));
+    const double loss = more + cost_of_failure * (1 - LogChance(x));
     if (step > 0 && loss >= least) continue;
     least = loss;
     best_step = step;

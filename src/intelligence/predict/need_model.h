@@ -26,8 +26,11 @@ struct Prior {
   double novelty_width = 0.5;  // how far those are
   double beyond_kill = 0.4;    // mean distance of a need beyond the limit that it was killed at
   double grain = 0;            // bytes or seconds
+  double fixed_cost = 0;       // of a request, beside its amount; bytes or seconds
+  double together_s = 0;       // runs submitted within as much are one when it comes to novelty
 };
-// Of memory and walltime. Of runs that share a name alone, run times differ far more.
+// Of memory and walltime. Of runs that share a name alone, run times differ far more, and those
+// submitted together are mostly of one kind.
 const Prior& PriorOf(Resource resource, Basis basis);
 
 // The largest need of a successful run. A need is set aside as an outlier when it is older than
@@ -49,8 +52,8 @@ class NeedModel {
   // The smallest amount whose chance is at least q, 0 < q < 1 (to a millionth).
   double Quantile(double q) const;
 
-  // `amount`, or the larger one where log(amount) + cost_of_failure · (1 - Chance) is least (within
-  // e^0.5 times `amount`).
+  // `amount`, or the larger one where log(amount + fixed cost) + cost_of_failure · (1 - Chance) is
+  // least (within e^0.5 times `amount`).
   double WorthWhile(double amount, double cost_of_failure) const;
 
   // FloorOf the needs.

@@ -68,6 +68,25 @@ TEST(NeedModel, MoreRunsAreNarrower) {
   EXPECT_LT(last, 1.1);
 }
 
+TEST(NeedModel, RunsOfANameThatWereSubmittedTogetherAreOneKind) {
+  const Prior& prior = PriorOf(Resource::kWalltime, Basis::kSameName);
+  constexpr std::int64_t kDay = 86'400'000'000;
+  std::vector<Observation> together(40, {.need = 1000, .submitted_micros = 100 * kDay});
+  std::vector<Observation> apart = together;
+  for (std::size_t i = 0; i < apart.size(); ++i)
+    apart[i].submitted_micros += static_cast<std::int64_t>(i) * kDay;
+  const auto unknown = [&] {
+    std::vector<Observation> needs = together;
+    for (Observation& need : needs) need.submitted_micros = 0;
+    return NeedModel::Create(needs, prior);
+  }();
+  const auto one = NeedModel::Create(together, prior);
+  const auto many = NeedModel::Create(apart, prior);
+  EXPECT_LT(one->Chance(1500), 0.93);
+  EXPECT_GT(many->Chance(1500), 0.98);
+  EXPECT_DOUBLE_EQ(unknown->Chance(1500), many->Chance(1500));
+}
+
 TEST(NeedModel, FollowsTheNeedsInScale) {
   // Far above the grain only ratios matter.
   std::vector<Observation> small = Needs({100, 130, 120, 150, 90});

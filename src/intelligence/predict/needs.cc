@@ -16,6 +16,7 @@ Observation Observe(const Run& run, std::size_t index, double need) {
   Observation observation;
   observation.need = need;
   observation.run = index;
+  observation.submitted_micros = run.submitted_micros;
   if (const auto size = Positive(run.input_size)) observation.input_size = *size;
   return observation;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -18,7 +19,8 @@ struct Observation {
   bool censored = false;  // needed more than `need`
   bool killed = false;    // by the limit `need`
   double input_size = std::numeric_limits<double>::quiet_NaN();
-  std::size_t run = 0;  // index into the runs
+  std::int64_t submitted_micros = 0;  // 0: unknown
+  std::size_t run = 0;                // index into the runs
 };
 
 // Sampled peaks miss what happened between two samples: they count as this much more.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "intelligence/predict/probability.h"
 #include "intelligence/predict/run_testing.h"
 #include "intelligence/predict/units.h"
@@ -215,6 +217,116 @@ TEST(Recommend, BasisSetsTheConfidence) {
   EXPECT_EQ(Recommend(runs, Basis::kSimilarBundle, {}, {}).confidence, Confidence::kMedium);
   EXPECT_EQ(Recommend(runs, Basis::kSameName, {}, {}).confidence, Confidence::kMedium);
   EXPECT_EQ(Recommend(runs, Basis::kNone, {}, {}).confidence, Confidence::kLow);
+}
+
+TEST(Recommend, OneRunOfTheSameSourceIsNotHighConfidence) {
+  EXPECT_EQ(Recommend(Runs{Succeeded(1, 100)}, Basis::kExactBundle, {}, {}).confidence,
+            Confidence::kMedium);
+  EXPECT_EQ(Recommend(Runs{Ended(Ending::kCancelled), Ended(Ending::kFailure)}, Basis::kExactBundle,
+                      {}, {})
+                .confidence,
+            Confidence::kLow);
+}
+
+TEST(Recommend, KillsAloneAreEvidenceAndNoneIsKnownToFit) {
+  const auto result =
+      Recommend(Runs{OutOfMemoryAt(4), OutOfMemoryAt(8)}, Basis::kExactBundle, Asked(8, 3600), {});
+  EXPECT_GT(*result.memory.amount, 8 * kGiB);
+  EXPECT_EQ(result.confidence, Confidence::kHigh);
+  EXPECT_EQ(result.fit, 0U);
+  EXPECT_EQ(result.runs, 2U);
+  EXPECT_DOUBLE_EQ(*result.score, 1.0 / 4);
+}
+
+TEST(Recommend, AKillThatNoRunGotBeyondDoesNotFit) {
+  Runs runs(3, Succeeded(4, 100));
+  runs.push_back(OutOfMemoryAt(8));
+  const auto result = Recommend(runs, Basis::kExactBundle, Asked(8, 3600), {});
+  EXPECT_GT(*result.memory.amount, 8 * kGiB);
+  EXPECT_EQ(result.fit, 3U);
+  EXPECT_EQ(result.runs, 4U);
+}
+
+TEST(Recommend, AKillThatOthersGotBeyondTellsNothingOfFit) {
+  Runs runs = {OutOfMemoryAt(2)};
+  for (int i = 0; i < 4; ++i) runs.push_back(Succeeded(4, 100));
+  const auto result = Recommend(runs, Basis::kExactBundle, Asked(8, 3600), {});
+  EXPECT_EQ(result.fit, 4U);
+  EXPECT_EQ(result.runs, 4U);
+}
+
+TEST(Recommend, OneRunOfANameDoesNotSpeakAgainstTheWalltimeAskedFor) {
+  Runs runs = {Succeeded(2, 600)};
+  runs[0].requested = Asked(64, 36000);
+  const auto one = Recommend(runs, Basis::kSameName, Asked(64, 36000), {});
+  EXPECT_EQ(one.walltime.amount, 36000);
+  EXPECT_EQ(one.walltime.change, Change::kNone);
+  EXPECT_EQ(one.memory.change, Change::kLower);
+  // Without a request there is nothing better; and of the same source it tells.
+  EXPECT_TRUE(Recommend(runs, Basis::kSameName, {}, {}).walltime.chance);
+  EXPECT_EQ(Recommend(runs, Basis::kExactBundle, Asked(64, 36000), {}).walltime.change,
+            Change::kLower);
+  runs.push_back(runs[0]);
+  EXPECT_EQ(Recommend(runs, Basis::kSameName, Asked(64, 36000), {}).walltime.change,
+            Change::kLower);
+}
+
+TEST(Recommend, AfterATimeoutOfANameTheWalltimeAskedForIsWithinReach) {
+  Runs runs(6, Succeeded(2, 600));
+  runs.push_back(TimedOutAt(3600));
+  for (RecordedRun& run : runs) run.requested = Asked(64, 3600);
+  // 1.5 times the limit that was exceeded, as far as the name alone tells.
+  const auto bound = Recommend(runs, Basis::kSameName, {}, {});
+  EXPECT_LE(*bound.walltime.amount, 1.75 * 3600);
+  const auto asked = Recommend(runs, Basis::kSameName, Asked(64, 4 * 3600), {});
+  EXPECT_GT(*asked.walltime.amount, 1.75 * 3600);
+  EXPECT_LE(*asked.walltime.amount, 4 * 3600);
+}
+
+TEST(Recommend, FewRunsAreNotTrustedWithNextToNothing) {
+  Runs runs(3, Succeeded(1.0 / 256, 100));
+  EXPECT_EQ(Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, kGiB / 4);
+  runs.push_back(runs[0]);
+  EXPECT_LT(*Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, kGiB / 4);
+}
+
+TEST(Recommend, ALargerInputThanSeenMayTakeMoreThanTwiceWhatWasSeen) {
+  Runs runs;
+  for (int i = 1; i <= 8; ++i) {
+    runs.push_back(Succeeded(2.0 * i, 1000.0 * i));
+    runs.back().input_size = 100.0 * i;
+  }
+  PredictOptions options;
+  options.input_size = 3000;
+  const auto result = Recommend(runs, Basis::kExactBundle, {}, options);
+  EXPECT_GE(*result.memory.amount, 60 * kGiB);
+  EXPECT_LE(*result.memory.amount, 120 * kGiB);
+  EXPECT_GE(*result.walltime.amount, 30000);
+  EXPECT_LE(*result.walltime.amount, 60000);
+}
+
+TEST(Recommend, ASmallerInputThanSeenIsTakenForTheSmallestSeen) {
+  Runs runs;
+  for (int i = 4; i <= 12; ++i) {
+    runs.push_back(Succeeded(4.0 * i, 1000.0 * i));
+    runs.back().input_size = 100.0 * i;
+  }
+  PredictOptions options;
+  options.input_size = 120;
+  EXPECT_GE(*Recommend(runs, Basis::kExactBundle, {}, options).memory.amount, 16 * kGiB);
+}
+
+TEST(Recommend, SizesThatHardlyDifferAreNotFollowedFar) {
+  // An exponent of about ten within a range of ten per cent.
+  Runs runs;
+  for (int i = 0; i <= 10; ++i) {
+    runs.push_back(Succeeded(10 * std::pow(1 + 0.01 * i, 10), 1000));
+    runs.back().input_size = 1000 * (1 + 0.01 * i);
+  }
+  PredictOptions options;
+  options.input_size = 2000;
+  const double most = 10 * std::pow(1.1, 10) * std::pow(2000 / 1100.0, 2);
+  EXPECT_LE(*Recommend(runs, Basis::kExactBundle, {}, options).memory.amount, 2 * most * kGiB);
 }
 
 TEST(Recommend, NonsenseInRunsIsUnknown) {

@@ -148,17 +148,25 @@ class GroupReplay {
       ResourceScore& score = score_.resources[r];
       score.used += Cost(run, resource, *need);
       const auto& advice = resource == Resource::kMemory ? ours.memory : ours.walltime;
+      PlayedRun played{&run, resource, *need, history.size(), {}};
       std::vector<double> limits;
-      if (advice.amount) {
-        limits.push_back(*advice.amount);
-        PlayOurs(score.policies[0], run, resource, *need, *advice.amount);
-      }
+      const auto play = [&](PolicyScore& policy, auto play_one) {
+        const double before = policy.allocated;
+        const std::optional<double> first = play_one();
+        if (first) limits.push_back(*first);
+        played.limits.push_back({first.value_or(0), policy.allocated - before});
+      };
+      play(score.policies[0], [&] {
+        if (advice.amount) PlayOurs(score.policies[0], run, resource, *need, *advice.amount);
+        return advice.amount;
+      });
       const Next next{run.submit_s, request, run.input_size};
       for (std::size_t p = 0; p < policies_[r].size(); ++p) {
-        if (const auto limit =
-                PlayBaseline(score.policies[p + 1], *policies_[r][p], run, resource, *need, next))
-          limits.push_back(*limit);
+        PolicyScore& policy = score.policies[p + 1];
+        play(policy,
+             [&] { return PlayBaseline(policy, *policies_[r][p], run, resource, *need, next); });
       }
+      if (options_.on_run) options_.on_run(played);
       ScoreForecast(score, run, resource, *need, limits);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,26 @@ namespace expanse::bench {
 
 enum class Half : std::uint8_t { kAll, kTuned, kHeld };
 
+// One run under every policy, for who wants to see where a policy fails.
+struct PlayedRun {
+  const TraceRun* run = nullptr;
+  Resource resource = Resource::kMemory;
+  double need = 0;
+  std::size_t known = 0;  // runs that had ended
+  struct Limit {
+    double first = 0;  // 0: the policy had no answer
+    double allocated = 0;
+  };
+  std::vector<Limit> limits;  // in the order of the policies of a score
+};
+
 struct ReplayOptions {
   std::uint64_t seed = 1;
   Half half = Half::kAll;
   bool round_to_units = true;  // every policy's limits, as requests are written
   std::string only_policy;     // empty: all
   double target = 0.95;
+  std::function<void(const PlayedRun&)> on_run;
 };
 
 struct PolicyScore {
