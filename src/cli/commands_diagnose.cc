@@ -1,6 +1,7 @@
 // diagnose: why an execution failed, after it ran.
 #include <fmt/format.h>
 
+#include "base/crypto.h"
 #include "base/files.h"
 #include "base/text.h"
 #include "cli/ask.h"
@@ -99,6 +100,13 @@ CommandResult OfferPrompt(App& app, const v1::DiagnoseResult& result) {
   }
 }
 
+// Names of computes are the control plane's: the plane that answers knows the id.
+void NameCompute(Planes& planes, v1::DiagnoseDisplay* display) {
+  if (!base::IsUuid(display->compute())) return;
+  const std::string name = NameOfCompute(planes, display->compute());
+  if (!name.empty()) display->set_compute(name);
+}
+
 CommandResult Diagnose(App& app, const Arguments& arguments) {
   if (arguments.Flag("prompt") && arguments.Flag("json"))
     return FailUsage("diagnose: --prompt and --json exclude each other", "pass one of them");
@@ -108,8 +116,9 @@ CommandResult Diagnose(App& app, const Arguments& arguments) {
   auto response = planes->Intelligence<v1::DiagnoseResponse>(
       "expanse.intelligence.v1.IntelligenceService.Diagnose", request);
   if (!response) return std::unexpected(std::move(response).error().With("diagnose"));
-  if (arguments.Flag("json")) return PrintJson(app, *response);
   if (arguments.Flag("prompt")) return PrintPrompt(app, response->result());
+  NameCompute(*planes, response->mutable_result()->mutable_display());
+  if (arguments.Flag("json")) return PrintJson(app, *response);
   app.terminal.Out(RenderDiagnosis(response->result(), response->cached(), StyleOf(app)));
   return OfferPrompt(app, response->result());
 }

@@ -154,6 +154,23 @@ TEST_F(DiagnoseCommands, PrintsTheAnswer) {
   EXPECT_TRUE(platform_.diagnosed[0].no_cache());
 }
 
+TEST_F(DiagnoseCommands, ShowsTheComputesNameWhereItIsKnown) {
+  const std::string id = "0191e7a0-2222-8000-8000-00000000aaaa";
+  platform_.diagnosis.mutable_result()->mutable_display()->set_compute(id);
+  ASSERT_EQ(Run({kExecution}), 0) << terminal_.err;
+  EXPECT_THAT(terminal_.out, HasSubstr("compute        " + id + "\n"));
+  platform_.computes.emplace_back();
+  platform_.computes.back().set_compute_id(id);
+  platform_.computes.back().set_name("hpc-02");
+  platform_.computes.back().set_state(common::v1::COMPUTE_STATE_REVOKED);
+  terminal_.out.clear();
+  ASSERT_EQ(Run({kExecution}), 0) << terminal_.err;
+  EXPECT_THAT(terminal_.out, HasSubstr("compute        hpc-02\n"));
+  terminal_.out.clear();
+  ASSERT_EQ(Run({kExecution, "--json"}), 0) << terminal_.err;
+  EXPECT_THAT(terminal_.out, HasSubstr("\"compute\": \"hpc-02\""));
+}
+
 TEST_F(DiagnoseCommands, PrintsThePromptAlone) {
   ASSERT_EQ(Run({kExecution, "--prompt"}), 0) << terminal_.err;
   EXPECT_EQ(terminal_.out, "Check this.\n");

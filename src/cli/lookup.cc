@@ -33,6 +33,18 @@ base::Result<std::string> ResolveCompute(Planes& planes, const std::string& id_o
       fmt::format("several computes are called '{}': {}", shown, fmt::join(ids, ", ")));
 }
 
+std::string NameOfCompute(Planes& planes, const std::string& compute_id) {
+  control::v1::ListComputesRequest request;
+  request.set_include_revoked(true);
+  const auto response = planes.Control<control::v1::ListComputesResponse>(
+      "expanse.control.v1.ComputeService.ListComputes", request);
+  if (!response) return {};
+  for (const auto& compute : response->computes()) {
+    if (compute.compute_id() == compute_id) return compute.name();
+  }
+  return {};
+}
+
 base::Result<std::string> ResolveCluster(Planes& planes, const std::string& id_or_name) {
   if (!id_or_name.empty()) return ResolveCompute(planes, id_or_name);
   EXPANSE_ASSIGN_OR_RETURN(

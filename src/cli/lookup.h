@@ -14,6 +14,9 @@ namespace expanse::cli {
 // already_exists when several have it (their ids are in the message).
 base::Result<std::string> ResolveCompute(Planes& planes, const std::string& id_or_name);
 
+// The name of the compute with this id; empty where that cannot be found out just now.
+std::string NameOfCompute(Planes& planes, const std::string& compute_id);
+
 // The compute called `id_or_name`; where that is empty, the one that is a cluster. Fails as
 // ResolveCompute does, or with cli.cluster when there is none or there are several (their names are
 // in the message).

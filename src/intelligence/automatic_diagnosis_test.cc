@@ -214,6 +214,23 @@ TEST_F(AutomaticDiagnosisTest, ARemovedExecutionLosesItsClass) {
   EXPECT_EQ(WorkAfter(std::chrono::hours(1)), 0);
 }
 
+TEST_F(AutomaticDiagnosisTest, EachOrganisationHasItsOwn) {
+  Put(Failed("e1"));
+  TestJob theirs = Failed("e2", evidence::Outcome::kTimeout);
+  theirs.organisation = "org-2";
+  theirs.compute = "c2";
+  Put(theirs);
+  FollowAll();
+  ASSERT_EQ(WorkAfter(5s), 2);
+  EXPECT_EQ(ClassOf("e1"), "host_out_of_memory");
+  EXPECT_EQ(ClassOf("e2"), "") << "of another organisation";
+  const auto labels = runs_.labels().Get("org-2", {"e1", "e2"});
+  ASSERT_TRUE(labels && labels->size() == 1);
+  EXPECT_EQ(labels->front().failure_class, "walltime_exceeded");
+  EXPECT_EQ(Runs().size(), 1U);
+  EXPECT_FALSE(runs_.Get({"org", std::nullopt}, labels->front().run_id));
+}
+
 TEST_F(AutomaticDiagnosisTest, ExecutionsOfLongAgoAreLeftAlone) {
   options_.auto_diagnose_age = std::chrono::hours(24);
   MakeAutomatic();

@@ -205,6 +205,7 @@ std::string CacheKey(const diagnose::Case& of, std::string_view runbooks) {
   key.Add(of.compute_name);
   for (const diagnose::LogText& log : of.logs) {
     key.Add(log.stream);
+    key.Add(static_cast<double>(log.offset));
     key.Add(log.data);
     key.Add(log.first_error);
   }

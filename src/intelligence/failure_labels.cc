@@ -41,7 +41,8 @@ store::FailureLabel LabelOf(const DiagnoseTask& task, const DiagnoseOutcome& out
 
 bool SaysTheSame(const store::FailureLabel& known, const store::FailureLabel& now) {
   return known.failure_class == now.failure_class && known.confidence == now.confidence &&
-         known.title == now.title && !known.run_id.empty() &&
+         known.title == now.title && known.ended_at == now.ended_at &&
+         known.nodes.empty() == now.nodes.empty() && !known.run_id.empty() &&
          (known.asked_by == store::kSystemUser || known.run_id == now.run_id);
 }
 

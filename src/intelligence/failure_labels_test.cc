@@ -107,6 +107,18 @@ TEST_F(FailureLabelsTest, TheSystemsRunIsForAllAndStaysWhileItSaysTheSame) {
   EXPECT_EQ(List(UserCall("user-2")).classes(0).failure_class(), "quota_exceeded");
 }
 
+TEST_F(FailureLabelsTest, NodesThatAreKnownLaterAreTakenIn) {
+  DiagnoseTask early = Task();
+  early.execution.nodes.clear();
+  Keep("system", Outcome());
+  const store::RunRow run = runs_.Get({"org-1", std::nullopt}, run_ids_["system"]).value();
+  const auto nodes = [&] { return runs_.labels().Get("org-1", {kExecution})->front().nodes; };
+  ASSERT_TRUE(KeepLabel(runs_.labels(), early, Outcome(), run, kNow + std::chrono::seconds(1)));
+  EXPECT_TRUE(nodes().empty());
+  ASSERT_TRUE(KeepLabel(runs_.labels(), Task(), Outcome(), run, kNow + std::chrono::seconds(2)));
+  EXPECT_EQ(nodes(), (std::vector<std::string>{"n1", "n2"}));
+}
+
 TEST_F(FailureLabelsTest, IsForThoseWhoMayReadTheOrganisationsExecutions) {
   Keep("user-1", Outcome());
   EXPECT_EQ(List(UserCall("user-9", "org-2")).classes_size(), 0);

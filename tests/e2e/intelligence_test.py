@@ -3,9 +3,11 @@ What analyse says is tested elsewhere; here it only has to say something."""
 
 import base64
 import os
+import pathlib
 import re
 import secrets
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -52,6 +54,30 @@ class Intelligence(unittest.TestCase):
             self.check_answers(platform)
             endpoints = platform.call(platform.control_url, "expanse.control.v1.DiscoveryService.GetEndpoints", {})[1]
             self.assertEqual(endpoints["intelligence_plane_url"], platform.intelligence_url)
+
+    def test_runbooks_of_a_site(self):
+        """A bad file does not keep the server from starting, and what is mended is in force without a restart."""
+        with tempfile.TemporaryDirectory() as name:
+            file = pathlib.Path(name, "site.yaml")
+            file.write_text("- id: site_licence\n  colour: red\n")
+            with Platform(server_args=("--intelligence-runbook-directory", name,
+                                       "--intelligence-runbook-poll", "1s")) as platform:
+                listed = self.ask(platform, "ListRunbooks", {})
+                self.assertIn(f"{file}:2: unknown key 'colour'", listed["site_error"])
+                self.assertNotIn("site_licence", [runbook["id"] for runbook in listed["runbooks"]])
+                mended = pathlib.Path(name, ".site.new")
+                mended.write_text("- id: site_licence\n  title: No licence\n  what: there was no licence.\n"
+                                  "  signatures: ['LM-7']\n  must_match: ['LM-7: down']\n")
+                mended.rename(file)
+                listed = wait_until("the mended runbook", 60, lambda: self.in_force(platform))
+                self.assertNotIn("site_error", listed)
+                shown = self.ask(platform, "GetRunbook", {"id": "site_licence"})
+                self.assertEqual(shown["summary"]["origin"], str(file))
+                self.assertTrue(shown["yaml"].startswith("- id: site_licence\n"))
+
+    def in_force(self, platform):
+        listed = self.ask(platform, "ListRunbooks", {})
+        return listed if any(runbook["id"] == "site_licence" for runbook in listed["runbooks"]) else None
 
     def test_in_a_process_of_its_own(self):
         secret = secrets.token_hex(32)
