@@ -132,13 +132,13 @@ std::string ConsoleUrl(const App& app, const Session& session) {
   return given.empty() ? session.console_url : given;
 }
 
-// Successful and unfinished ones have no failure to be named.
+// What has not ended has no failure to be named; what ended well may have one that it hides.
 template <typename Executions>
-std::vector<std::string> ThatMayHaveFailed(const Executions& executions) {
+std::vector<std::string> ThatEnded(const Executions& executions) {
   std::vector<std::string> ids;
   for (const data::v1::Execution& execution : executions) {
-    if (execution.status() == data::v1::EXECUTION_STATUS_FAILED ||
-        execution.status() == data::v1::EXECUTION_STATUS_CANCELLED)
+    if (execution.status() != data::v1::EXECUTION_STATUS_QUEUED &&
+        execution.status() != data::v1::EXECUTION_STATUS_RUNNING)
       ids.push_back(execution.execution_id());
   }
   return ids;
@@ -158,7 +158,7 @@ CommandResult Executions(App& app, const Arguments& arguments) {
   if (!response) return std::unexpected(std::move(response).error().With("executions"));
   if (arguments.Flag("json")) return PrintJson(app, *response);
   const FailureClasses classes =
-      FindFailureClasses(app, *planes, ThatMayHaveFailed(response->executions()));
+      FindFailureClasses(app, *planes, ThatEnded(response->executions()));
   app.terminal.Out(RenderExecutions(app, *response, classes, ConsoleUrl(app, planes->session())));
   if (response->executions().empty()) Say(app, "No executions match.");
   return 0;
@@ -183,8 +183,7 @@ CommandResult Show(App& app, const Arguments& arguments) {
   if (!response) return std::unexpected(std::move(response).error().With("executions show"));
   if (arguments.Flag("json")) return PrintJson(app, *response);
   const auto& execution = response->execution();
-  const FailureClasses classes =
-      FindFailureClasses(app, *planes, ThatMayHaveFailed(std::array{execution}));
+  const FailureClasses classes = FindFailureClasses(app, *planes, ThatEnded(std::array{execution}));
   app.terminal.Out(RenderExecution(app, execution, classes, ConsoleUrl(app, planes->session())));
   return 0;
 }
@@ -233,7 +232,9 @@ constinit const CommandSpec kExecutionsCommand = {
         "Lists executions of your organisation. The submitting user is the scheduler's and may "
         "be unknown; such executions match neither --user nor --mine.\n\n"
         "CLASS is why an execution failed, as far as that was diagnosed: the server does so within "
-        "seconds of the end, and `expanse diagnose` tells the rest. --json is the data plane's "
+        "seconds of the end, and `expanse diagnose` tells the rest. A successful one has a class "
+        "where somebody asked and its output says that the state is wrong. --json is the data "
+        "plane's "
         "answer and has no classes.",
     .options = kOptions,
     .environment = kEnvironment,

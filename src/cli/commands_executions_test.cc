@@ -87,8 +87,9 @@ TEST_F(ExecutionCommands, FailedOnesShowTheirClass) {
   Diagnose(2, "site\x1b[31m_class", "t\x1b[2J");
   ASSERT_EQ(harness_.Run({"executions"}), 0) << terminal_.err;
   ASSERT_EQ(platform_.classes_asked.size(), 1U);
-  ASSERT_EQ(platform_.classes_asked[0].execution_ids_size(), 1) << "only what may have failed";
-  EXPECT_EQ(platform_.classes_asked[0].execution_ids(0), Id(2));
+  ASSERT_EQ(platform_.classes_asked[0].execution_ids_size(), 2) << "what waits has not failed";
+  EXPECT_EQ(platform_.classes_asked[0].execution_ids(0), Id(1));
+  EXPECT_EQ(platform_.classes_asked[0].execution_ids(1), Id(2));
   EXPECT_THAT(terminal_.out, HasSubstr("14:13:22Z  site\\x1b[31m_class\n"));
   EXPECT_THAT(terminal_.out, HasSubstr("14:13:21Z  -\n"));
   ASSERT_EQ(harness_.Run({"executions", "show", Id(2)}), 0) << terminal_.err;
@@ -97,7 +98,9 @@ TEST_F(ExecutionCommands, FailedOnesShowTheirClass) {
   EXPECT_THAT(terminal_.out, Not(HasSubstr("\x1b")));
   ASSERT_EQ(harness_.Run({"executions", "show", Id(1)}), 0) << terminal_.err;
   EXPECT_THAT(terminal_.out, Not(HasSubstr("DIAGNOSIS")));
-  EXPECT_EQ(platform_.classes_asked.size(), 2U) << "a successful run has none to ask for";
+  EXPECT_EQ(platform_.classes_asked.size(), 3U);
+  ASSERT_EQ(harness_.Run({"executions", "show", Id(3)}), 0) << terminal_.err;
+  EXPECT_EQ(platform_.classes_asked.size(), 3U) << "nothing to ask for";
 }
 
 TEST_F(ExecutionCommands, ClassesAreAskedForInThousands) {
