@@ -129,6 +129,28 @@ TEST(Diagnose, AnAllocationThatWasRefusedIsNoKill) {
   EXPECT_THAT(said.root_cause, Not(HasSubstr("out-of-memory handler")));
 }
 
+TEST(Diagnose, SaysWhatAKillWithoutAReasonDoesNotTell) {
+  Case of;
+  of.execution.status = ExecutionStatus::kFailed;
+  of.execution.signal = 9;
+  of.logs.push_back({.stream = "stderr",
+                     .data = "mpirun noticed that process rank 0 exited on signal 9 (Killed).\n"});
+  const Diagnosis said = Diagnose(of, *Set());
+  ASSERT_EQ(said.failure_class, "host_out_of_memory");
+  EXPECT_THAT(said.root_cause, HasSubstr("Nothing in the evidence names memory"));
+  EXPECT_NE(said.confidence, predict::Confidence::kHigh);
+  EXPECT_THAT(said.root_cause, Not(HasSubstr("out-of-memory handler")));
+}
+
+TEST(Diagnose, NamesASizeOnlyWhereTheMessageDoes) {
+  Case of;
+  of.execution.status = ExecutionStatus::kFailed;
+  of.logs.push_back({.stream = "stderr", .data = "torch.cuda.OutOfMemoryError\n"});
+  EXPECT_THAT(Diagnose(of, *Set()).root_cause, Not(HasSubstr("in one piece")));
+  of.logs[0].data = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n";
+  EXPECT_THAT(Diagnose(of, *Set()).root_cause, HasSubstr("(2.00 GiB in one piece)"));
+}
+
 TEST(Diagnose, SaysWhatATimeLimitDoesNotTell) {
   Case of;
   of.execution.source_type = evidence::SourceType::kSlurm;

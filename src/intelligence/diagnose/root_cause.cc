@@ -140,6 +140,7 @@ std::string RootCause(const Case& of, const Runbook& runbook, const Values& valu
   std::string why(base::Trim(Fill(runbook.why, values)));  // its first sentence may be left out
   if (const auto shown = values.find("shown"); why.empty() && shown != values.end())
     why = "the record of the run shows " + shown->second + ".";
+  if (why.starts_with("The ")) why[0] = 't';
   if (!why.empty()) Append(&text, "Why: " + why);
   Append(&text, Fill(runbook.not_this, values));
   for (const std::string& sentence : runbook.unknown) Append(&text, Fill(sentence, values));

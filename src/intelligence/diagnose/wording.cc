@@ -295,7 +295,9 @@ Values ValuesOf(const Known& known, const Finding& finding,
   if (run.restart_count > 0) values["restarts"] = std::to_string(run.restart_count);
   PutSimilar(known.of, &values);
   PutShown(finding, known.ledger, &values);
-  if (finding.best == Strength::kDecisive) values["decisive"] = "yes";
+  values[finding.best == Strength::kDecisive ? "decisive"
+         : finding.best == Strength::kStrong ? "strong"
+                                             : "weak"] = "yes";
   for (const Finding& other : alternatives)
     values["also_" + known.runbooks.runbooks()[other.runbook].id] = "yes";
   if (const Mark* mark = BestText(finding, known.ledger); mark != nullptr) {

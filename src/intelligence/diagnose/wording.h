@@ -20,7 +20,8 @@
 //   quote (the line that shows it best), node, rank (of that line), path (that it names), capture1
 //                   to capture3 (what the groups of the signature that matched caught)
 //   shown           what shows it beside the output: "state OUT_OF_MEMORY; signal 9"
-//   decisive        some mark of it is: whoever ended the run says so
+//   decisive, strong, weak   one of them, by the best mark of it; decisive: whoever ended the run
+//                   says so
 //   also_CLASS      that class is another answer that the evidence allows
 //   hidden_how, hidden_line, hidden_where   what hides the exit of the script's commands
 //   end_class, end_title   what the end of the output is a sign of
