@@ -14,6 +14,7 @@ const re2::RE2& MoreOfIt() {
   static const re2::RE2 pattern(
       "(?i)\\b(error|abort(ed|ing)?|exception|fail(ed|ure)?|fatal|kill(ed|ing)?|terminat(ed|ing)|"
       "signal|core dumped|exit(ed|s|ing)?|backtrace|segmentation fault|traceback|cancelled)\\b"
+      "|^at \\S|^File \"|^[\\^~ ]+$|^Calls: "
       "|^(srun|slurmstepd|mpirun|mpiexec|prterun|torchrun)\\b|^(--|==|\\*\\*\\*)|^\\[[^\\]]+\\] "
       "\\[ ?\\d+\\]|^#\\d+ "
       "|^(real|user|sys)\\s|^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)\\w* ",
@@ -25,6 +26,17 @@ const re2::RE2& MoreOfIt() {
 const re2::RE2& Housekeeping() {
   static const re2::RE2 pattern(
       "^(rm|rmdir|unlink|ls|grep|egrep|find|kill|pkill|mkdir|stat|which|tput|umount|touch): ",
+      re2::RE2::Latin1);
+  return pattern;
+}
+
+// What a program says that goes on or ends well.
+const re2::RE2& GoodWords() {
+  static const re2::RE2 pattern(
+      "(?i)\\b(normal(ly)?|success\\w*|succeeded|completed?|finished|done|0 "
+      "(errors?|failures?|failed)|"
+      "no (errors?|failures?)|without errors?|exit (code|status):? 0|retry(ing)?|ignor(ed|ing)|"
+      "recover(ed|ing)|continu(ed|ing))\\b",
       re2::RE2::Latin1);
   return pattern;
 }
@@ -42,7 +54,7 @@ bool EndOfOutput::IsPrintedByTheScript(std::string_view message) const {
 }
 
 bool EndOfOutput::BelongsToFailure(const LogLine& line) const {
-  if (line.raw.starts_with(' ') || line.raw.starts_with('\t')) return true;  // frames, notes
+  if (re2::RE2::PartialMatch(line.message, GoodWords())) return false;
   return re2::RE2::PartialMatch(line.message, MoreOfIt()) || !runbooks_.Match(line.message).empty();
 }
 

@@ -90,9 +90,10 @@ class Scanner {
   bool ShebangSetsErrexit() const {
     const std::string_view line = script_.substr(0, script_.find('\n'));
     const std::size_t option = line.find(" -");
-    return option != std::string_view::npos &&
-           line.substr(option + 2, line.find(' ', option + 2) - option - 2).find('e') !=
-               std::string_view::npos;
+    if (option == std::string_view::npos) return false;
+    const std::string_view rest = line.substr(option + 2);
+    const std::string_view letters = rest.substr(0, rest.find(' '));
+    return !letters.starts_with('-') && letters.find('e') != std::string_view::npos;
   }
 
   HiddenExit At(Hiding how, std::size_t begin) const {
@@ -168,7 +169,7 @@ class Scanner {
         (word.size() > 1 && word != "--" && word.find('e') < word.size() && (on || word[0] == '+')))
       SetErrexit(word == "errexit" ? turning_on_ : on);
     if (word == "pipefail") pipefail_ = turning_on_;
-    turning_on_ = on;
+    if (on || word.starts_with('+')) turning_on_ = on;
   }
   void SetErrexit(bool on) {
     if (errexit_ && !on) {

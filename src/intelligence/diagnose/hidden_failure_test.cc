@@ -81,6 +81,12 @@ TEST(HiddenFailure, IsNoneWhereTheProgramGoesOn) {
   const std::string log =
       std::string(kCrash) + "retrying without it\ntraining finished, saved a.pt\n";
   EXPECT_EQ(Diagnose(Succeeded(log, "#!/bin/bash\n./a || true\n"), Set()).failure_class, "");
+  for (const char* good : {"  accuracy: 0.93\n", "exiting normally\n", "finished with 0 errors\n",
+                           "ignoring the error\n", "Normal termination of the program\n"})
+    EXPECT_EQ(Diagnose(Succeeded(std::string(kCrash) + good, "#!/bin/bash\n./a || true\n"), Set())
+                  .failure_class,
+              "")
+        << good;
   std::string later(kCrash);
   for (int i = 0; i < 10; ++i) later += "epoch " + std::string(1, char('a' + i)) + " fine\n";
   EXPECT_EQ(Diagnose(Succeeded(later, "#!/bin/bash\n./a || true\n"), Set()).failure_class, "");
@@ -91,6 +97,20 @@ TEST(HiddenFailure, TheScriptsOwnLastWordIsNoWordOfSuccess) {
   const Case of =
       Succeeded(log, "#!/bin/bash\npython train.py\necho \"job finished at $(date)\"\n");
   EXPECT_EQ(Diagnose(of, Set()).failure_class, "scheduler_state_masks_failure");
+}
+
+TEST(HiddenFailure, MoreOfTheFailureIsNoWordOfSuccess) {
+  const std::string log =
+      "Exception in thread \"main\" java.lang.NullPointerException: x\n\tat a.B.run(B.java:7)\n"
+      "\tat a.B.main(B.java:3)\nsrun: error: n1: task 0: Exited with exit code 1\n";
+  EXPECT_EQ(Diagnose(Succeeded(log, "#!/bin/bash\njava a.B | tee log\n"), Set()).failure_class,
+            "scheduler_state_masks_failure");
+  EXPECT_EQ(Diagnose(Succeeded("step 1\n/var/spool/slurmd/job7/slurm_script: line 3:  4411 "
+                               "Segmentation fault      (core dumped) ./crash\n",
+                               "#!/bin/bash\n./crash || true\n"),
+                     Set())
+                .failure_class,
+            "scheduler_state_masks_failure");
 }
 
 TEST(HiddenFailure, AKillAtTheMemoryLimitIsTheBetterAnswer) {
