@@ -15,6 +15,8 @@ double WeightOf(Strength strength) {
   switch (strength) {
     case Strength::kWeak:
       return 1;
+    case Strength::kFair:  // less than a strong mark by more than verdict.cc's kClose
+      return 1.9;
     case Strength::kStrong:
       return 3;
     case Strength::kDecisive:

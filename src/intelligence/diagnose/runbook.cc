@@ -70,9 +70,10 @@ class Reader {
     std::string word;
     EXPANSE_RETURN_IF_ERROR(Text(node, &word));
     if (word == "weak") return *to = Strength::kWeak, Status{};
+    if (word == "fair") return *to = Strength::kFair, Status{};
     if (word == "strong") return *to = Strength::kStrong, Status{};
     if (word == "decisive") return *to = Strength::kDecisive, Status{};
-    return Bad(node, "strength is weak, strong or decisive, not '" + word + "'");
+    return Bad(node, "strength is weak, fair, strong or decisive, not '" + word + "'");
   }
 
   // A signature is its pattern, or {re: …, strength: …}.

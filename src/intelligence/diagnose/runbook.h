@@ -21,8 +21,9 @@ std::string_view Name(Kind kind);
 std::string_view Name(Owner owner);
 
 // How much a match says: decisive lines are written by whoever ended the run and mean one thing;
-// weak ones occur in healthy runs or in other classes too.
-enum class Strength : std::uint8_t { kWeak, kStrong, kDecisive };
+// fair ones are plain words that may mean it, and count where nothing stronger is there; weak ones
+// occur in healthy runs or in other classes too.
+enum class Strength : std::uint8_t { kWeak, kFair, kStrong, kDecisive };
 
 struct Signature {
   std::string pattern;  // RE2, unanchored, on one stripped line

@@ -13,7 +13,7 @@ using predict::Confidence;
 constexpr double kClose = 1.0;
 
 bool IsCandidate(const Finding& finding) {
-  return finding.best >= Strength::kStrong || finding.kinds.size() >= 2;
+  return finding.best >= Strength::kFair || finding.kinds.size() >= 2;
 }
 
 int Rank(Kind kind) {
@@ -81,7 +81,7 @@ class Ranking {
     std::stable_sort(findings_.begin(), findings_.end(), [&](const Finding& a, const Finding& b) {
       const Runbook& left = Of(a);
       const Runbook& right = Of(b);
-      if (left.kind != right.kind) return Rank(left.kind) < Rank(right.kind);
+      if (RankOf(a) != RankOf(b)) return RankOf(a) < RankOf(b);
       // A program that ran and says why it failed is believed before what went on around it.
       if (a.around_only != b.around_only && (HasText(a) || HasText(b))) return b.around_only;
       if (std::abs(a.score - b.score) > kClose) return a.score > b.score;
@@ -155,6 +155,13 @@ class Ranking {
     });
   }
 
+  // A cause in plain words that does not explain a symptom stands beside it.
+  int RankOf(const Finding& finding) const {
+    const Kind kind = Of(finding).kind;
+    const bool plain = kind == Kind::kCause && finding.best == Strength::kFair;
+    return Rank(plain ? Kind::kSymptom : kind);
+  }
+
   const Runbook& Of(const Finding& finding) const { return runbooks_.runbooks()[finding.runbook]; }
 
   bool HasRival(const Finding& best) const {
@@ -170,7 +177,7 @@ class Ranking {
       doubts->emplace_back("it says that the run failed, not why");
       return Confidence::kLow;
     }
-    if (best.best == Strength::kWeak) {
+    if (best.best < Strength::kStrong) {
       doubts->emplace_back("each sign of it occurs in other failures too");
       return Confidence::kLow;
     }
