@@ -2,6 +2,7 @@
 // the Standard Workload Format.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_map>
 
 #include "base/text.h"
@@ -66,6 +67,37 @@ std::optional<double> Elapsed(const Table& table, std::size_t row, double cores)
   return std::nullopt;
 }
 
+std::string GroupOf(const Table& table, std::size_t row) {
+  const std::string_view user = table.At(row, "User");
+  const std::string_view name = table.At(row, "JobName");
+  if (!user.empty() || !name.empty()) return std::string(user) + "/" + std::string(name);
+  return std::string(table.At(row, "Partition")) + "/" + std::string(table.At(row, "ReqCPUS"));
+}
+
+// The job's own row. Nothing is kept of one that has not ended.
+void TakeJobRow(const Table& table, std::size_t row, Job& job) {
+  const auto ending = SlurmEnding(table.At(row, "State"));
+  auto cores = NotZero(Number(table.At(row, "AllocCPUS")));
+  if (!cores) cores = NotZero(Number(table.At(row, "ReqCPUS")));
+  const char* const node_column = table.Has("NNodes") ? "NNodes" : "ReqNodes";
+  const double nodes = NotZero(Number(table.At(row, node_column))).value_or(1);
+  const auto elapsed = Elapsed(table, row, cores.value_or(1));
+  if (!ending || !elapsed) return;
+  job.whole = true;
+  TraceRun& run = job.run;
+  run.ending = *ending;
+  run.cores = cores.value_or(1);
+  run.runtime_s = *elapsed;
+  run.submit_s = Moment(table.At(row, "Submit")).value_or(0);
+  run.end_s = Moment(table.At(row, "End")).value_or(run.submit_s + *elapsed);
+  run.requested_memory_bytes = RequestedMemory(table.At(row, "ReqMem"), run.cores, nodes);
+  if (const auto minutes = NotZero(Number(table.At(row, "TimelimitRaw"))))
+    run.requested_walltime_s = *minutes * 60;
+  else
+    run.requested_walltime_s = NotZero(Duration(table.At(row, "Timelimit")));
+  run.group = GroupOf(table, row);
+}
+
 }  // namespace
 
 Runs ReadSacct(std::string_view given) {
@@ -79,7 +111,6 @@ Runs ReadSacct(std::string_view given) {
   std::unordered_map<std::string, std::size_t> index;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const std::string_view id = table.At(i, "JobID");
-    const bool step = id.find('.') != std::string_view::npos;
     const std::string key(id.substr(0, id.find('.')));
     std::size_t at = jobs.size();
     if (ids) at = index.try_emplace(key, jobs.size()).first->second;
@@ -88,31 +119,8 @@ Runs ReadSacct(std::string_view given) {
     const double tasks = NotZero(Number(table.At(i, "NTasks"))).value_or(1);
     if (const auto rss = NotZero(Amount(table.At(i, "MaxRSS"))))
       job.run.memory_bytes = std::max(job.run.memory_bytes.value_or(0), *rss * tasks);
-    if (step) continue;
-    const auto ending = SlurmEnding(table.At(i, "State"));
-    auto cores = NotZero(Number(table.At(i, "AllocCPUS")));
-    if (!cores) cores = NotZero(Number(table.At(i, "ReqCPUS")));
-    const double nodes =
-        NotZero(Number(table.At(i, table.Has("NNodes") ? "NNodes" : "ReqNodes"))).value_or(1);
-    const auto elapsed = Elapsed(table, i, cores.value_or(1));
-    if (!ending || !elapsed) continue;
-    job.whole = true;
-    job.run.ending = *ending;
-    job.run.cores = cores.value_or(1);
-    job.run.runtime_s = *elapsed;
-    job.run.submit_s = Moment(table.At(i, "Submit")).value_or(0);
-    job.run.end_s = Moment(table.At(i, "End")).value_or(job.run.submit_s + *elapsed);
-    job.run.requested_memory_bytes = RequestedMemory(table.At(i, "ReqMem"), job.run.cores, nodes);
-    if (const auto minutes = NotZero(Number(table.At(i, "TimelimitRaw"))))
-      job.run.requested_walltime_s = *minutes * 60;
-    else
-      job.run.requested_walltime_s = NotZero(Duration(table.At(i, "Timelimit")));
-    const std::string_view user = table.At(i, "User");
-    const std::string_view name = table.At(i, "JobName");
-    job.run.group = std::string(user) + "/" + std::string(name);
-    if (user.empty() && name.empty())
-      job.run.group =
-          std::string(table.At(i, "Partition")) + "/" + std::string(table.At(i, "ReqCPUS"));
+    const bool step = id.find('.') != std::string_view::npos;
+    if (!step) TakeJobRow(table, i, job);
   }
   std::vector<TraceRun> runs;
   for (Job& job : jobs) {
@@ -201,28 +209,32 @@ Runs ReadSacctJson(std::string_view text) {
   return runs;
 }
 
-Runs ReadJobTable(std::string_view text) {
-  const Table table(text, Table::Separator(text));
+namespace {
+
+// What ran, of a cluster's accounting.
+std::vector<TraceRun> AccountedJobs(const Table& table) {
   std::vector<TraceRun> runs;
-  if (table.Has("wallclock_req") && table.Has("run_time")) {
-    for (std::size_t i = 0; i < table.rows(); ++i) {
-      const auto ending = SlurmEnding(table.At(i, "state"));
-      const auto runtime = Number(table.At(i, "run_time"));
-      const auto submit = Moment(table.At(i, "submit_time"));
-      if (!ending || !runtime || !submit) continue;
-      TraceRun run;
-      run.ending = *ending;
-      run.runtime_s = *runtime;
-      run.submit_s = *submit;
-      run.end_s = Moment(table.At(i, "end_time")).value_or(*submit + *runtime);
-      run.cores = NotZero(Number(table.At(i, "processors_req"))).value_or(1);
-      run.requested_walltime_s = NotZero(Number(table.At(i, "wallclock_req")));
-      run.group = std::string(table.At(i, "user")) + "/" + std::string(table.At(i, "name"));
-      runs.push_back(std::move(run));
-    }
-    return runs;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto ending = SlurmEnding(table.At(i, "state"));
+    const auto runtime = Number(table.At(i, "run_time"));
+    const auto submit = Moment(table.At(i, "submit_time"));
+    if (!ending || !runtime || !submit) continue;
+    TraceRun run;
+    run.ending = *ending;
+    run.runtime_s = *runtime;
+    run.submit_s = *submit;
+    run.end_s = Moment(table.At(i, "end_time")).value_or(*submit + *runtime);
+    run.cores = NotZero(Number(table.At(i, "processors_req"))).value_or(1);
+    run.requested_walltime_s = NotZero(Number(table.At(i, "wallclock_req")));
+    run.group = std::string(table.At(i, "user")) + "/" + std::string(table.At(i, "name"));
+    runs.push_back(std::move(run));
   }
-  if (!table.Has("sim_wclimit") || !table.Has("sim_duration")) return std::nullopt;
+  return runs;
+}
+
+// What a simulator is to run.
+std::vector<TraceRun> SimulatedJobs(const Table& table) {
+  std::vector<TraceRun> runs;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const auto runtime = Number(table.At(i, "sim_duration"));
     const auto submit = Number(table.At(i, "sim_submit_ts"));
@@ -241,6 +253,15 @@ Runs ReadJobTable(std::string_view text) {
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+}  // namespace
+
+Runs ReadJobTable(std::string_view text) {
+  const Table table(text, Table::Separator(text));
+  if (table.Has("wallclock_req") && table.Has("run_time")) return AccountedJobs(table);
+  if (table.Has("sim_wclimit") && table.Has("sim_duration")) return SimulatedJobs(table);
+  return std::nullopt;
 }
 
 Runs ReadMeasuredTable(std::string_view text) {
@@ -267,39 +288,80 @@ Runs ReadMeasuredTable(std::string_view text) {
   return runs;
 }
 
+namespace {
+
+// One submit line of the Slurm simulator.
+std::optional<TraceRun> EventRun(std::string_view line) {
+  const auto words = base::SplitSpaces(line);
+  TraceRun run;
+  std::string_view user;
+  double nodes = 1;
+  bool timed = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const std::string_view next = i + 1 < words.size() ? words[i + 1] : std::string_view();
+    if (word == "-dt") run.submit_s = Number(next).value_or(0);
+    if (word == "-sim-walltime") {
+      const auto seconds = Number(next);
+      timed = seconds && *seconds >= 0;
+      run.runtime_s = seconds.value_or(0);
+    }
+    if (word.starts_with("--uid=")) user = word.substr(6);
+    if (word == "-N") nodes = NotZero(Number(next)).value_or(1);
+    if (word == "-n") run.cores = NotZero(Number(next)).value_or(1);
+    if (word == "-t") run.requested_walltime_s = NotZero(Duration(next));
+    if (word.starts_with("--mem=")) run.requested_memory_bytes = NotZero(Amount(word.substr(6)));
+  }
+  if (!timed || user.empty()) return std::nullopt;
+  if (run.requested_memory_bytes) *run.requested_memory_bytes *= nodes;
+  run.group = std::string(user);
+  run.end_s = run.submit_s + run.runtime_s;
+  if (run.requested_walltime_s && run.runtime_s >= *run.requested_walltime_s)
+    run.ending = Ending::kTimeout;
+  return run;
+}
+
+// The fields of the Standard Workload Format that tell something here, by their place.
+enum Swf : std::uint8_t {
+  kSubmit = 1,
+  kWait = 2,
+  kRunTime = 3,
+  kProcessors = 4,
+  kMemory = 6,  // KiB a processor
+  kProcessorsAsked = 7,
+  kTimeAsked = 8,
+  kMemoryAsked = 9,
+  kStatus = 10,
+  kUser = 11,
+  kExecutable = 13,
+  kSwfFields = 18
+};
+
+std::optional<TraceRun> SwfRun(std::span<const double> value) {
+  const double status = value[kStatus];
+  TraceRun run;
+  run.submit_s = value[kSubmit];
+  run.runtime_s = value[kRunTime];
+  // 2 to 4: a part of a job, not its end.
+  if (run.runtime_s < 0 || (status >= 2 && status <= 4)) return std::nullopt;
+  run.end_s = value[kSubmit] + std::max(value[kWait], 0.0) + value[kRunTime];
+  run.cores = value[kProcessors] > 0 ? value[kProcessors] : std::max(value[kProcessorsAsked], 1.0);
+  if (value[kMemory] > 0) run.memory_bytes = value[kMemory] * kKiB * run.cores;
+  if (value[kTimeAsked] > 0) run.requested_walltime_s = value[kTimeAsked];
+  if (value[kMemoryAsked] > 0) run.requested_memory_bytes = value[kMemoryAsked] * kKiB * run.cores;
+  run.ending = status == 0 ? Ending::kFailure : status == 5 ? Ending::kCancelled : Ending::kSuccess;
+  if (status == 0 && run.requested_walltime_s && run.runtime_s >= *run.requested_walltime_s)
+    run.ending = Ending::kTimeout;
+  return run;
+}
+
+}  // namespace
+
 Runs ReadSlurmEvents(std::string_view text) {
   if (!text.starts_with("-dt")) return std::nullopt;
   std::vector<TraceRun> runs;
   for (const std::string_view line : base::Split(text, '\n')) {
-    const auto words = base::SplitSpaces(line);
-    TraceRun run;
-    std::string_view user;
-    double nodes = 1;
-    bool timed = false;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const std::string_view word = words[i];
-      const std::string_view next = i + 1 < words.size() ? words[i + 1] : std::string_view();
-      if (word == "-dt") run.submit_s = Number(next).value_or(0);
-      if (word == "-sim-walltime") {
-        const auto seconds = Number(next);
-        timed = seconds && *seconds >= 0;
-        run.runtime_s = seconds.value_or(0);
-      }
-      if (word.starts_with("--uid=")) user = word.substr(6);
-      if (word == "-N") nodes = NotZero(Number(next)).value_or(1);
-      if (word == "-n") run.cores = NotZero(Number(next)).value_or(1);
-      if (word == "-t") run.requested_walltime_s = NotZero(Duration(next));
-      if (word.starts_with("--mem=")) {
-        if (const auto bytes = NotZero(Amount(word.substr(6))))
-          run.requested_memory_bytes = *bytes * nodes;
-      }
-    }
-    if (!timed || user.empty()) continue;
-    run.group = std::string(user);
-    run.end_s = run.submit_s + run.runtime_s;
-    if (run.requested_walltime_s && run.runtime_s >= *run.requested_walltime_s)
-      run.ending = Ending::kTimeout;
-    runs.push_back(std::move(run));
+    if (auto run = EventRun(line)) runs.push_back(std::move(*run));
   }
   return runs;
 }
@@ -310,30 +372,17 @@ Runs ReadSwf(std::string_view text) {
     const std::string_view trimmed = base::Trim(line);
     if (trimmed.empty() || trimmed.starts_with(';')) continue;
     const auto fields = base::SplitSpaces(trimmed);
-    if (fields.size() < 18) return std::nullopt;
-    double value[18];
-    for (std::size_t i = 0; i < 18; ++i) {
+    if (fields.size() < kSwfFields) return std::nullopt;
+    double value[kSwfFields];
+    for (std::size_t i = 0; i < kSwfFields; ++i) {
       const auto number = Number(fields[i]);
       if (!number) return std::nullopt;
       value[i] = *number;
     }
-    const double status = value[10];
-    TraceRun run;
-    run.submit_s = value[1];
-    run.runtime_s = value[3];
-    if (run.runtime_s < 0 || (status >= 2 && status <= 4)) continue;  // partial: not a job's end
-    run.end_s = value[1] + std::max(value[2], 0.0) + value[3];
-    run.cores = value[4] > 0 ? value[4] : std::max(value[7], 1.0);
-    if (value[6] > 0) run.memory_bytes = value[6] * kKiB * run.cores;
-    if (value[8] > 0) run.requested_walltime_s = value[8];
-    if (value[9] > 0) run.requested_memory_bytes = value[9] * kKiB * run.cores;
-    run.ending = status == 0   ? Ending::kFailure
-                 : status == 5 ? Ending::kCancelled
-                               : Ending::kSuccess;
-    if (status == 0 && run.requested_walltime_s && run.runtime_s >= *run.requested_walltime_s)
-      run.ending = Ending::kTimeout;
-    run.group = std::string(fields[11]) + "/" + std::string(fields[13]);
-    runs.push_back(std::move(run));
+    auto run = SwfRun(value);
+    if (!run) continue;
+    run->group = std::string(fields[kUser]) + "/" + std::string(fields[kExecutable]);
+    runs.push_back(std::move(*run));
   }
   return runs;
 }

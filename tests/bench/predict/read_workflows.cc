@@ -119,69 +119,99 @@ Runs ReadSpark(std::string_view text) {
   return runs;
 }
 
-Runs ReadWfInstance(std::string_view text) {
-  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!document.is_object() || !document.contains("workflow")) return std::nullopt;
-  const auto& workflow = document["workflow"];
-  if (!workflow.is_object() || !workflow.contains("execution") ||
-      !workflow.contains("specification"))
-    return std::nullopt;
+namespace {
+
+using Json = nlohmann::json;
+
+// What an instance's specification says of a task.
+struct Specified {
+  std::string name;
+  double input = 0;  // bytes of its files
+};
+using Specifications = std::unordered_map<std::string, Specified>;
+
+// The list under `key`; an empty one where there is none.
+const Json& List(const Json& value, const char* key) {
+  static const Json kNone = Json::array();
+  if (!value.is_object()) return kNone;
+  const auto found = value.find(key);
+  return found != value.end() && found->is_array() ? *found : kNone;
+}
+
+Specifications ReadSpecifications(const Json& specification) {
   std::unordered_map<std::string, double> sizes;
-  struct Specified {
-    std::string name;
-    double input = 0;
-  };
-  std::unordered_map<std::string, Specified> specified;
-  const auto& specification = workflow["specification"];
-  if (!specification.is_object() || !workflow["execution"].is_object()) return std::nullopt;
-  for (const auto& file : specification.value("files", nlohmann::json::array())) {
+  for (const Json& file : List(specification, "files")) {
     if (const auto size = Real(file, "sizeInBytes")) sizes[Text(file, "id")] = *size;
   }
-  for (const auto& task : specification.value("tasks", nlohmann::json::array())) {
+  Specifications specified;
+  for (const Json& task : List(specification, "tasks")) {
     Specified& one = specified[Text(task, "id")];
     one.name = Text(task, "name");
-    for (const auto& file : task.value("inputFiles", nlohmann::json::array())) {
+    for (const Json& file : List(task, "inputFiles")) {
       if (!file.is_string()) continue;
       if (const auto size = sizes.find(file.get<std::string>()); size != sizes.end())
         one.input += size->second;
     }
   }
+  return specified;
+}
+
+// Some instances name tasks "kind_ID0000012" or "kind_00000012".
+std::string KindOf(std::string name) {
+  const auto mark = name.rfind('_');
+  if (mark == std::string::npos || mark + 1 >= name.size()) return name;
+  std::string_view rest = std::string_view(name).substr(mark + 1);
+  if (rest.starts_with("ID")) rest.remove_prefix(2);
+  if (!rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos)
+    name.resize(mark);
+  return name;
+}
+
+std::optional<TraceRun> TaskRun(const Json& task, const Specifications& specified) {
+  const auto runtime = Real(task, "runtimeInSeconds");
+  if (!runtime || *runtime < 0) return std::nullopt;
+  TraceRun run;
+  run.same_source = true;
+  const std::string id = Text(task, "id");
+  const auto found = specified.find(id);
+  const bool named = found != specified.end() && !found->second.name.empty();
+  run.group = KindOf(named ? found->second.name : id);
+  run.runtime_s = *runtime;
+  run.cores = NotZero(Real(task, "coreCount")).value_or(1);
+  run.memory_bytes = NotZero(Real(task, "memoryInBytes"));
+  if (found != specified.end()) run.input_size = NotZero(found->second.input);
+  return run;
+}
+
+}  // namespace
+
+Runs ReadWfInstance(std::string_view text) {
+  const auto document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("workflow")) return std::nullopt;
+  const Json& workflow = document["workflow"];
+  if (!workflow.is_object() || !workflow.contains("execution") ||
+      !workflow.contains("specification"))
+    return std::nullopt;
+  if (!workflow["specification"].is_object() || !workflow["execution"].is_object())
+    return std::nullopt;
+  const Specifications specified = ReadSpecifications(workflow["specification"]);
   std::vector<TraceRun> runs;
-  for (const auto& task : workflow["execution"].value("tasks", nlohmann::json::array())) {
-    const auto runtime = Real(task, "runtimeInSeconds");
-    if (!runtime || *runtime < 0) continue;
-    TraceRun run;
-    run.same_source = true;
-    const std::string id = Text(task, "id");
-    const auto found = specified.find(id);
-    std::string name =
-        found == specified.end() || found->second.name.empty() ? id : found->second.name;
-    // Some instances name tasks "kind_ID0000012" or "kind_00000012".
-    if (const auto mark = name.rfind('_'); mark != std::string::npos && mark + 1 < name.size()) {
-      std::string_view rest = std::string_view(name).substr(mark + 1);
-      if (rest.starts_with("ID")) rest.remove_prefix(2);
-      if (!rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos)
-        name.resize(mark);
-    }
-    run.group = std::move(name);
-    run.runtime_s = *runtime;
-    run.cores = NotZero(Real(task, "coreCount")).value_or(1);
-    run.memory_bytes = NotZero(Real(task, "memoryInBytes"));
-    if (found != specified.end()) run.input_size = NotZero(found->second.input);
-    runs.push_back(std::move(run));
+  for (const Json& task : List(workflow["execution"], "tasks")) {
+    if (auto run = TaskRun(task, specified)) runs.push_back(std::move(*run));
   }
   return runs;
 }
 
-std::optional<TraceRun> ReadMemorySeries(std::string_view memory, std::string_view metadata) {
-  // Annotated CSV: three lines of '#' annotations before the header.
-  const auto body = [](std::string_view text) {
-    while (text.starts_with('#'))
-      text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-    return text;
-  };
-  const Table series(body(memory), ',');
-  if (!series.Has("_time") || !series.Has("_value") || series.rows() == 0) return std::nullopt;
+namespace {
+
+// Annotated CSV has lines of '#' annotations before the header.
+std::string_view WithoutAnnotations(std::string_view text) {
+  while (text.starts_with('#')) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  return text;
+}
+
+// Times and peak of a memory series.
+std::optional<TraceRun> SeriesRun(const Table& series) {
   TraceRun run;
   run.same_source = true;
   double peak = 0;
@@ -200,13 +230,23 @@ std::optional<TraceRun> ReadMemorySeries(std::string_view memory, std::string_vi
   run.end_s = last;
   run.runtime_s = std::max(last - first, 1.0);
   run.memory_bytes = peak * kMiB;
-  const Table facts(body(metadata), ',');
+  return run;
+}
+
+}  // namespace
+
+std::optional<TraceRun> ReadMemorySeries(std::string_view memory, std::string_view metadata) {
+  const Table series(WithoutAnnotations(memory), ',');
+  if (!series.Has("_time") || !series.Has("_value") || series.rows() == 0) return std::nullopt;
+  auto run = SeriesRun(series);
+  if (!run) return std::nullopt;
+  const Table facts(WithoutAnnotations(metadata), ',');
   for (std::size_t i = 0; i < facts.rows(); ++i) {
     const std::string_view field = facts.At(i, "_field");
     const auto value = NotZero(Number(facts.At(i, "_value")));
-    if (field == "files_input_total_size") run.input_size = value;
-    if (field == "max_cpus") run.cores = value.value_or(1);
-    if (field == "max_mem") run.requested_memory_bytes = value;
+    if (field == "files_input_total_size") run->input_size = value;
+    if (field == "max_cpus") run->cores = value.value_or(1);
+    if (field == "max_mem") run->requested_memory_bytes = value;
   }
   return run;
 }

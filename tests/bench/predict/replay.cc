@@ -294,45 +294,58 @@ void Finish(TraceScore& score) {
 
 }  // namespace
 
+namespace {
+
+bool Wanted(const TraceRun& run, const ReplayOptions& options) {
+  if (options.half == Half::kAll) return true;
+  return (Hash(run.group, options.seed) % 2 == 0) == (options.half == Half::kTuned);
+}
+
+// Sums of forecasts become means; pinball losses shares of the mean need.
+void FinishIntervals(ForecastScore& forecast, double mean_need) {
+  if (forecast.intervals == 0) return;
+  const auto n = static_cast<double>(forecast.intervals);
+  forecast.pinball_p10 /= n * mean_need;
+  forecast.pinball_p90 /= n * mean_need;
+  forecast.coverage /= n;
+  forecast.below_p10 /= n;
+  forecast.above_p90 /= n;
+}
+
+ResourceScore EmptyScore(Resource resource) {
+  ResourceScore score;
+  score.resource = resource;
+  score.policies.push_back({.policy = "ours"});
+  for (const PolicyKind& kind : Baselines())
+    score.policies.push_back({.policy = std::string(kind.name)});
+  return score;
+}
+
+}  // namespace
+
 TraceScore Replay(const Trace& trace, const ReplayOptions& options) {
   TraceScore score;
   score.trace = trace.name;
-  for (const Resource resource : kResources) {
-    ResourceScore& one = score.resources.emplace_back();
-    one.resource = resource;
-    one.policies.push_back({.policy = "ours"});
-    for (const PolicyKind& kind : Baselines())
-      one.policies.push_back({.policy = std::string(kind.name)});
-  }
+  for (const Resource resource : kResources) score.resources.push_back(EmptyScore(resource));
   std::map<std::string_view, std::vector<const TraceRun*>> groups;
   double need_sum[std::size(kResources)] = {};
   double need_count[std::size(kResources)] = {};
   for (const TraceRun& run : trace.runs) {
-    if (options.half != Half::kAll &&
-        (Hash(run.group, options.seed) % 2 == 0) != (options.half == Half::kTuned))
-      continue;
+    if (!Wanted(run, options)) continue;
     groups[run.group].push_back(&run);
     ++score.runs;
     for (std::size_t r = 0; r < std::size(kResources); ++r) {
-      if (const auto need = NeedOf(run, kResources[r])) {
-        need_sum[r] += *need;
-        need_count[r] += 1;
-      }
+      const auto need = NeedOf(run, kResources[r]);
+      if (!need) continue;
+      need_sum[r] += *need;
+      need_count[r] += 1;
     }
   }
   score.groups = groups.size();
   for (auto& [name, runs] : groups) GroupReplay(std::move(runs), options, score).Play();
   Finish(score);
-  for (std::size_t r = 0; r < std::size(kResources); ++r) {
-    ForecastScore& forecast = score.resources[r].forecast;
-    if (forecast.intervals == 0) continue;
-    const auto n = static_cast<double>(forecast.intervals);
-    forecast.pinball_p10 /= n * need_sum[r] / need_count[r];
-    forecast.pinball_p90 /= n * need_sum[r] / need_count[r];
-    forecast.coverage /= n;
-    forecast.below_p10 /= n;
-    forecast.above_p90 /= n;
-  }
+  for (std::size_t r = 0; r < std::size(kResources); ++r)
+    FinishIntervals(score.resources[r].forecast, need_sum[r] / need_count[r]);
   return score;
 }
 
