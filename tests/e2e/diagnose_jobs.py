@@ -35,11 +35,14 @@ class Diagnosed:
 @dataclasses.dataclass
 class Scenario:
     name: str
-    # The lines below #!/bin/sh; {out} is the lab's directory.
+    # The lines below the first; {out} is the lab's directory.
     script: str = "true"
     options: tuple = ()
     # Of each run of the job, in the order of their submission.
     runs: tuple = ()
+    # What follows the job's id in the native id: "_1" of an array's task.
+    suffix: str = ""
+    shell: str = "/bin/sh"
     user: bool = False
     # Another way to submit than sbatch with the fields above: takes the lab, gives the id.
     submit: Callable = None
@@ -100,7 +103,7 @@ class DiagnosedJobs(unittest.TestCase):
             if cls.reserved_from and not any(option.startswith("--nodelist") for option in options):
                 options.append("--exclude=" + ",".join(lab.nodes[cls.reserved_from:]))
             return lab.submit(scenario.script.replace("{out}", str(lab.out)), "--job-name", scenario.name, *options,
-                              user=lab.user if scenario.user else None, cwd=lab.out)
+                              user=lab.user if scenario.user else None, cwd=lab.out, shell=scenario.shell)
         return submit
 
     def run_scenario(self, scenario):
@@ -122,7 +125,7 @@ class DiagnosedJobs(unittest.TestCase):
 
     def captured(self, scenario):
         """The runs, once all that the diagnosis is to rest on has been captured."""
-        native = str(self.jobs[scenario.name])
+        native = f"{self.jobs[scenario.name]}{scenario.suffix}"
 
         def there():
             runs = self.platform.runs(native)

@@ -1,7 +1,8 @@
 """The table of jobs that diagnose_slurm_test.py runs at the same time on one lab, each with what went wrong in it.
 
 A scenario says what `expanse diagnose` must name, what of the evidence it must quote, and what its root cause says.
-Nodes: the first two are for everybody, the third for what is preempted, the fourth loses its slurmd.
+Nodes: the first two are for everybody, the third for what is preempted, the fourth loses its slurmd, the fifth is
+taken down.
 """
 
 import subprocess
@@ -86,6 +87,15 @@ def lose_node(lab, job):
     lab.tool("kill", "slurmd-node4")
 
 
+def take_node_down(lab, job):
+    wait_output(lab, job)
+    lab.command("scontrol", "update", f"NodeName={lab.nodes[4]}", "State=DOWN", "Reason=for a test")
+
+
+def hold(lab, job):
+    lab.command("scontrol", "hold", str(job))
+
+
 def submit_dependent(lab):
     """Waits for a job that runs and then fails."""
     failing = lab.submit("sleep 8; exit 1", "--job-name=fails-first", "--nodelist", lab.nodes[0])
@@ -136,6 +146,10 @@ SCENARIOS = [
     Scenario("node-lost", "echo computing; exec sleep 300", ("--nodelist={nodes[3]}", "--no-requeue"), act=lose_node,
              runs=(Diagnosed("node_failure", cites=(("scheduler", "NODE_FAIL"),), says=("{nodes[3]}",),
                              confidence=HIGH),)),
+    Scenario("node-taken-down", "echo computing; exec sleep 300", ("--nodelist={nodes[4]}", "--no-requeue"),
+             act=take_node_down,
+             runs=(Diagnosed("node_failure", cites=(("scheduler", "NODE_FAIL"),), says=("{nodes[4]}",),
+                             confidence=HIGH),)),
     Scenario("preempted", "sleep 5", ("--qos=low", "--nodelist={nodes[2]}", "--exclusive"), act=preempt,
              runs=(Diagnosed("preempted", state="cancelled", cites=(("scheduler", "PREEMPTED"),), confidence=HIGH),
                    GOOD)),
@@ -147,6 +161,8 @@ SCENARIOS = [
                              cites=(("scheduler", "reason DependencyNeverSatisfied"),)),)),
     Scenario("held", options=("--hold",), stays="JobHeldUser",
              runs=(Diagnosed("job_held", state="queued", cites=(("scheduler", "JobHeldUser"),)),)),
+    Scenario("held-by-admin", options=("--begin=now+1hour",), user=True, act=hold, stays="JobHeldAdmin",
+             runs=(Diagnosed("job_held", state="queued", cites=(("scheduler", "reason JobHeldAdmin"),)),)),
     # --- what could not be started
     Scenario("crlf-shebang", "./env-crlf.sh",
              runs=(Diagnosed("bad_interpreter_crlf", quotes=("bash\\r",)),)),
@@ -162,6 +178,9 @@ SCENARIOS = [
     Scenario("command-sh", "echo starting\nno-such-tool --version",
              runs=(Diagnosed("command_not_found", quotes=("no-such-tool: not found",), cites=(("exit", "127"),),
                              says=("no-such-tool",), confidence=HIGH),)),
+    Scenario("command-bash", "echo starting\nno-such-tool --version", shell="/bin/bash",
+             runs=(Diagnosed("command_not_found", quotes=("line 3: no-such-tool: command not found",),
+                             cites=(("exit", "127"),), confidence=HIGH),)),
     Scenario("command-srun", "srun no-such-tool --version",
              runs=(Diagnosed("command_not_found", quotes=("execve(): no-such-tool",), says=("no-such-tool",),
                              confidence=HIGH),)),
@@ -169,6 +188,9 @@ SCENARIOS = [
              runs=(Diagnosed("module_command_missing", quotes=("module: not found",)),)),
     Scenario("python-package", f"exec {PYTHON} needs_package.py",
              runs=(Diagnosed("import_error", quotes=("package_that_nobody_has",), says=("package_that_nobody_has",)),)),
+    Scenario("array-task", f"test $SLURM_ARRAY_TASK_ID != 1 || exec {PYTHON} needs_package.py",
+             ("--array=0-2", "--output={out}/job-%A_%a.out"), suffix="_1",
+             runs=(Diagnosed("import_error", quotes=("package_that_nobody_has",)),)),
     Scenario("library", "./uses", needs="gcc",
              runs=(Diagnosed("shared_library_missing", quotes=("libanswer.so",), says=("libanswer.so",)),)),
     # --- files
@@ -180,6 +202,8 @@ SCENARIOS = [
              runs=(Diagnosed("no_space_left", quotes=("No space left on device",)),)),
     # --- crashes
     Scenario("crash", f"ulimit -c 0; {PYTHON} touch_null.py",
+             runs=(Diagnosed("segmentation_fault", quotes=("Segmentation fault",), cites=(("exit", "139"),)),)),
+    Scenario("crash-bash", f"{PYTHON} touch_null.py", shell="/bin/bash",
              runs=(Diagnosed("segmentation_fault", quotes=("Segmentation fault",), cites=(("exit", "139"),)),)),
     Scenario("crash-with-core", f"ulimit -c unlimited; {PYTHON} touch_null.py",
              runs=(Diagnosed("segmentation_fault", quotes=("(core dumped)",)),)),
@@ -212,6 +236,7 @@ SCENARIOS = [
              runs=(Diagnosed("port_in_use", quotes=("Address already in use",)),)),
     # --- nothing failed
     Scenario("good", "echo done", runs=(GOOD,)),
+    Scenario("failed-step", "srun sh -c 'exit 4'; echo the rest is done", runs=(GOOD,)),
     Scenario("noisy-good", NOISE, runs=(GOOD,)),
     Scenario("running", f"{NOISE}; exec sleep 600", stays="RUNNING", runs=(Diagnosed("", state="running"),)),
 ]

@@ -12,7 +12,7 @@ from diagnose_scenarios import SCENARIOS, make_binaries, make_programs
 
 class DiagnoseSlurm(DiagnosedJobs):
     scenarios = SCENARIOS
-    nodes = 4
+    nodes = 5
     reserved_from = 2
 
     @classmethod

@@ -70,12 +70,12 @@ class Lab:
             raise AssertionError(f"{argv}: exit {done.returncode}\n{done.stdout!r}\n{done.stderr!r}")
         return done
 
-    def submit(self, script, *options, user=None, cwd=None):
-        """sbatch of a script's text (the lines below #!/bin/sh); the raw id of the job or array."""
+    def submit(self, script, *options, user=None, cwd=None, shell="/bin/sh"):
+        """sbatch of a script's text (the lines below #!/bin/sh or another shell); the raw id of the job or array."""
         if not any(str(option).startswith(("-o", "--output")) for option in options if isinstance(option, str)):
             options = (*options, "--output", self.out / "%x-%A_%a-%j.out" if "--array" in options
                        else self.out / "job-%j.out")
-        done = self.command("sbatch", "--parsable", *options, input=f"#!/bin/sh\n{script}\n".encode(),
+        done = self.command("sbatch", "--parsable", *options, input=f"#!{shell}\n{script}\n".encode(),
                             user=user, cwd=cwd)
         return int(done.stdout.split(b";")[0])
 
