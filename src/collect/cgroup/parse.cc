@@ -118,7 +118,8 @@ void ParseV1CpuStat(std::string_view text, CgroupUsage& usage) {
   const double sum = static_cast<double>(*user) + static_cast<double>(*system);
   // cpuacct.stat counts in ticks; cpuacct.usage is exact, so it is divided in the ratio of the two.
   const double total = usage.cpu_s.value_or(sum / kTicksPerSecond);
-  usage.cpu_user_s = sum > 0 ? total * static_cast<double>(*user) / sum : 0;
+  // At most the total: rounding would leave less than nothing to the system.
+  usage.cpu_user_s = sum > 0 ? std::min(total, total * static_cast<double>(*user) / sum) : 0;
   usage.cpu_system_s = total - *usage.cpu_user_s;
 }
 

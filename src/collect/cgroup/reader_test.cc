@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "base/files.h"
 
 namespace expanse::collect {
@@ -67,6 +69,18 @@ TEST(CgroupReader, ReadsV2) {
   EXPECT_EQ(usage->io_write_bytes, 4096U);
   EXPECT_EQ(usage->pids, 9U);
   EXPECT_DOUBLE_EQ(*usage->cpu_pressure_s, 2.5);
+}
+
+TEST(ParseV1CpuStat, LeavesNothingNegativeToTheSystem) {
+  // 0.044717301 * 3 / 3 is more than 0.044717301; whoever stores the difference refuses it.
+  for (int ticks = 0; ticks < 50; ++ticks) {
+    CgroupUsage usage;
+    usage.cpu_s = 0.044717301;
+    ParseV1CpuStat("user " + std::to_string(ticks) + "\nsystem 0\n", usage);
+    ASSERT_TRUE(usage.cpu_user_s && usage.cpu_system_s);
+    EXPECT_GE(*usage.cpu_system_s, 0) << ticks;
+    EXPECT_LE(*usage.cpu_user_s, *usage.cpu_s) << ticks;
+  }
 }
 
 TEST(CgroupReader, ReadsV1WithItsSubtree) {
