@@ -25,7 +25,7 @@ class Diagnosed:
     state: str = "failed"
     # Each of these is in what the job wrote, and in a line that the answer quotes from there.
     quotes: tuple = ()
-    # Each of these is in a piece of evidence of that origin: (origin, text).
+    # Each of these is known of the run and, where something failed, in evidence of that origin: (origin, text).
     cites: tuple = ()
     # Regular expressions that the root cause has.
     says: tuple = ()
@@ -183,6 +183,8 @@ class DiagnosedJobs(unittest.TestCase):
                           if one["execution_id"] == run["execution_id"])]
         for cited in evidence:
             self.assert_is_there(records, cited)
+        for pattern in expected.says:
+            self.assertRegex(result["root_cause"], pattern.format(nodes=self.lab.nodes), shown)
         if not expected.failure_class:
             self.assertNotIn("agent_prompt", result)
             return
@@ -190,8 +192,6 @@ class DiagnosedJobs(unittest.TestCase):
         for origin, text in (*(("log", quote) for quote in expected.quotes), *expected.cites):
             cited = [item["quote"] for item in evidence if item.get("origin") == origin]
             self.assertTrue(any(text in quote for quote in cited), f"no {origin} evidence has {text!r}: {shown}")
-        for pattern in expected.says:
-            self.assertRegex(result["root_cause"], pattern.format(nodes=self.lab.nodes), shown)
 
     def assert_is_there(self, records, cited):
         """What is cited is in one of the records, or in what was captured and what the job wrote or was made from."""

@@ -236,7 +236,9 @@ SCENARIOS = [
              runs=(Diagnosed("port_in_use", quotes=("Address already in use",)),)),
     # --- nothing failed
     Scenario("good", "echo done", runs=(GOOD,)),
-    Scenario("failed-step", "srun sh -c 'exit 4'; echo the rest is done", runs=(GOOD,)),
+    Scenario("failed-step", "srun sh -c 'exit 4'; echo the rest is done",
+             runs=(Diagnosed("", state="succeeded", cites=(("exit", "step 0 FAILED, exit code 4"),),
+                             says=(r"but not step 0 \(exit code 4\)",)),)),
     Scenario("noisy-good", NOISE, runs=(GOOD,)),
     Scenario("running", f"{NOISE}; exec sleep 600", stays="RUNNING", runs=(Diagnosed("", state="running"),)),
 ]

@@ -10,6 +10,7 @@ namespace expanse::intelligence::diagnose {
 namespace {
 
 constexpr std::size_t kMaxCited = 8;
+constexpr std::size_t kMaxStepsNamed = 4;
 
 void Append(std::string* text, const std::string& sentence) {
   if (sentence.empty()) return;
@@ -135,6 +136,27 @@ void CiteRequest(const Known& known, const Runbook& runbook, Diagnosis* diagnosi
   if (!cited) diagnosis->evidence.push_back(Cite(known.of, item));
 }
 
+// A script may go on after a step that failed, and often that is meant.
+std::string SuccessSentence(const evidence::Execution& run) {
+  std::vector<std::string> failed;
+  for (const evidence::Step& step : run.steps) {
+    const int signal = step.signal.value_or(0);
+    const int code = step.exit_code.value_or(0);
+    if (signal != 0) {
+      failed.push_back("step " + step.id + " (" + SignalName(signal) + ")");
+    } else if (code != 0) {
+      failed.push_back("step " + step.id + " (exit code " + std::to_string(code) + ")");
+    }
+  }
+  if (failed.empty()) return "The execution succeeded; there is no failure to explain.";
+  std::string text = "The execution succeeded as a whole, but not ";
+  for (std::size_t index = 0; index < failed.size() && index < kMaxStepsNamed; ++index)
+    text += (index == 0 ? "" : ", ") + failed[index];
+  if (failed.size() > kMaxStepsNamed)
+    text += " and " + std::to_string(failed.size() - kMaxStepsNamed) + " more";
+  return text + ": its script went on.";
+}
+
 std::string RootCause(const Case& of, const Runbook& runbook, const Values& values) {
   std::string text = "What happened: " + Fill(runbook.what, values);
   std::string why(base::Trim(Fill(runbook.why, values)));  // its first sentence may be left out
@@ -186,7 +208,7 @@ void Explain(const Known& known, const Verdict& verdict, Diagnosis* diagnosis) {
 void ExplainNothingFound(const Case& of, const Verdict& verdict, Diagnosis* diagnosis) {
   switch (verdict.state) {
     case State::kSucceeded:
-      diagnosis->root_cause = "The execution succeeded; there is no failure to explain.";
+      diagnosis->root_cause = SuccessSentence(of.execution);
       return;
     case State::kRunning:
       diagnosis->root_cause = "The execution is still running; nothing has failed so far.";

@@ -117,6 +117,26 @@ TEST(SlurmCases, TheStepThatASignalEndedIsCited) {
   EXPECT_EQ(said.evidence[0].quote, "step 1 FAILED, exit code 0, signal 11");
 }
 
+TEST(SlurmCases, StepsThatFailedInASuccessfulRunAreSaid) {
+  Case of = Failed("COMPLETED", "None");
+  of.execution.status = ExecutionStatus::kSucceeded;
+  of.execution.outcome = Outcome::kSuccess;
+  EXPECT_THAT(Say(of).root_cause, HasSubstr("no failure to explain"));
+  for (int index = 0; index < 6; ++index) {
+    evidence::Step step;
+    step.id = std::to_string(index);
+    step.native_state = "FAILED";
+    step.exit_code = index == 0 ? 0 : 4;
+    if (index == 0) step.signal = 11;
+    of.execution.steps.push_back(step);
+  }
+  const Diagnosis said = Say(of);
+  EXPECT_EQ(said.failure_class, "");
+  EXPECT_EQ(said.root_cause,
+            "The execution succeeded as a whole, but not step 0 (SIGSEGV), step 1 (exit code 4), "
+            "step 2 (exit code 4), step 3 (exit code 4) and 2 more: its script went on.");
+}
+
 TEST(SlurmCases, WhoCancelledIsSaid) {
   Case of = Failed("CANCELLED", "None");
   of.execution.status = ExecutionStatus::kCancelled;
