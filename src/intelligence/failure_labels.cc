@@ -92,7 +92,9 @@ base::Status AddKnownFailures(store::LabelStore& labels, const DiagnoseTask& tas
                                                .nodes = execution.nodes,
                                                .without_workload = WorkloadOf(execution),
                                                .ended_from = *execution.ended_at - kNodeLookBack,
-                                               .ended_to = *execution.ended_at + kNodeLookAhead}));
+                                               .ended_to = *execution.ended_at + kNodeLookAhead,
+                                               .least_executions = diagnose::kLeastOnNode,
+                                               .least_users = diagnose::kLeastUsers}));
   for (const store::NodeFailures& node : others) {
     const diagnose::NodeRecord record{.node = node.node,
                                       .failure_class = node.failure_class,

@@ -19,8 +19,8 @@ std::string OwnerPhrase(std::string_view owner) {
 }  // namespace
 
 bool PointsToNode(const NodeRecord& record) {
-  return record.executions >= 3 && record.users >= 2 && record.other_nodes >= 2 &&
-         record.executions >= 2 * std::uint64_t{record.elsewhere};
+  return record.executions >= kLeastOnNode && record.users >= kLeastUsers &&
+         record.other_nodes >= 2 && record.executions >= 2 * std::uint64_t{record.elsewhere};
 }
 
 const NodeRecord* NodePointedTo(const Case& of, std::string_view failure_class) {

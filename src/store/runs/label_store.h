@@ -38,6 +38,9 @@ struct NodeQuery {
   std::string without_workload;
   base::WallTime ended_from{};  // inclusive, both
   base::WallTime ended_to{};
+  // Classes with fewer on a node are left out.
+  std::uint32_t least_executions = 1;
+  std::uint32_t least_users = 1;
 };
 
 struct NodeFailures {
@@ -46,15 +49,16 @@ struct NodeFailures {
   std::uint32_t executions = 0;
   std::uint32_t users = 0;
   std::uint32_t elsewhere = 0;    // executions with the class on other nodes
-  std::uint32_t other_nodes = 0;  // on which anything failed
+  std::uint32_t other_nodes = 0;  // on which anything failed; at most kMostOthers are counted
   bool operator==(const NodeFailures&) const = default;
 };
 
 // Thread-safe. What is written is durable on return.
 class LabelStore {
  public:
-  static constexpr std::size_t kMostNodes = 64;       // that are kept of a label
-  static constexpr std::size_t kMostCounted = 5'000;  // labels that NodeHistory looks at
+  static constexpr std::size_t kMostNodes = 64;  // that are kept of a label
+  static constexpr std::size_t kMostAsked = 16;  // nodes of a NodeQuery that are looked at
+  static constexpr std::size_t kMostOthers = 8;  // nodes that NodeHistory counts beside one
   virtual ~LabelStore() = default;
 
   // Replaces an execution's label unless that was diagnosed later. Keeps the first kMostNodes. The
@@ -65,7 +69,7 @@ class LabelStore {
   // Those of the executions that have one, by execution id.
   virtual base::Result<std::vector<FailureLabel>> Get(
       std::string_view organisation_id, const std::vector<std::string>& execution_ids) = 0;
-  // By node, then class. Of the newest kMostCounted labels of the compute in that time.
+  // By node, then class.
   virtual base::Result<std::vector<NodeFailures>> NodeHistory(const NodeQuery& query) = 0;
   // Retention: at most `limit` in one short transaction; how many. Call again until 0.
   virtual base::Result<std::size_t> DropBefore(base::WallTime diagnosed_before,

@@ -147,6 +147,18 @@ TEST_P(LabelStoreContract, CountsWhatElseFailedOnANode) {
   query.nodes = {"n1"};
   EXPECT_EQ(store_->labels().NodeHistory(query),
             (std::vector<NodeFailures>{{"n1", "disk_full", 1, 1, 2, 2}}));
+  query.least_executions = 2;
+  EXPECT_EQ(store_->labels().NodeHistory(query), std::vector<NodeFailures>());
+  query.without_workload = "w-x";
+  EXPECT_EQ(store_->labels().NodeHistory(query),
+            (std::vector<NodeFailures>{{"n1", "disk_full", 2, 2, 2, 2}}));
+  query.least_users = 3;
+  EXPECT_EQ(store_->labels().NodeHistory(query), std::vector<NodeFailures>());
+  query.least_users = 1;
+  for (int i = 0; i < 20; ++i)
+    put("x" + std::to_string(i), 20, "segfault", "ann", {"x" + std::to_string(i)});
+  EXPECT_EQ(store_->labels().NodeHistory(query),
+            (std::vector<NodeFailures>{{"n1", "disk_full", 2, 2, 2, LabelStore::kMostOthers}}));
   query.nodes = {};
   EXPECT_EQ(store_->labels().NodeHistory(query), std::vector<NodeFailures>());
 }

@@ -60,9 +60,11 @@ base::Result<std::vector<NodeFailures>> MemoryLabels::NodeHistory(const NodeQuer
   }
   std::vector<NodeFailures> found;
   for (auto& [key, node] : counted) {
+    if (node.executions < query.least_executions || users[key].size() < query.least_users) continue;
     node.users = static_cast<std::uint32_t>(users[key].size());
     node.elsewhere = of_class[node.failure_class] - node.executions;
-    node.other_nodes = static_cast<std::uint32_t>(all_nodes.size()) - 1;
+    node.other_nodes =
+        static_cast<std::uint32_t>(std::min(all_nodes.size() - 1, LabelStore::kMostOthers));
     found.push_back(node);
   }
   return found;

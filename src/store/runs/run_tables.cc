@@ -62,9 +62,15 @@ std::span<const sql::Migration> RunMigrations() {
            "INSERT INTO diagnosis_feed (feed_id, last_change, began) VALUES (1, 0, 0)",
        }},
       {3,
-       "how many nodes an execution had",
+       "the node of executions that had one",
        {
-           "ALTER TABLE failure_label ADD COLUMN node_count {int64} NOT NULL DEFAULT 0",
+           "ALTER TABLE failure_label ADD COLUMN only_node TEXT NOT NULL DEFAULT ''",
+           "CREATE INDEX label_by_node ON failure_label (organisation_id, compute_id, only_node, "
+           "ended_at)",
+           // Covers the count of a class on all nodes.
+           "CREATE INDEX label_by_class ON failure_label (organisation_id, compute_id, "
+           "failure_class, ended_at, workload, only_node)",
+           "DROP INDEX label_by_end",
        }},
   };
   return migrations;

@@ -65,15 +65,59 @@ base::Result<std::optional<FailureLabel>> Read(Transaction& tx, std::string_view
   return label;
 }
 
-// The labels that a query looks at, as a table `recent`.
-constexpr std::string_view kRecent =
-    "WITH recent AS (SELECT organisation_id, execution_id, failure_class, user_name, workload FROM "
-    "failure_label WHERE organisation_id = :organisation AND compute_id = :compute AND ended_at >= "
-    ":from AND ended_at <= :to AND node_count = 1 ORDER BY ended_at DESC LIMIT :most) ";
+// How many executions of other workloads had each class on each of the nodes.
+base::Status CountOnNodes(Transaction& tx, const NodeQuery& query,
+                          const std::set<std::string>& nodes, std::vector<NodeFailures>* found) {
+  std::vector<Value> values = {query.organisation_id, query.compute_id};
+  std::string in;
+  for (const std::string& node : nodes) {
+    in += (in.empty() ? ":n" : ", :n") + std::to_string(values.size());
+    values.push_back(node);
+  }
+  for (const Value& value :
+       {Value(query.ended_from), Value(query.ended_to), Value(query.without_workload),
+        Value(query.least_executions), Value(query.least_users)})
+    values.push_back(value);
+  const std::string sql =
+      "SELECT only_node, failure_class, COUNT(*), COUNT(DISTINCT user_name) FROM failure_label "
+      "WHERE organisation_id = :organisation AND compute_id = :compute AND only_node IN (" +
+      in +
+      ") AND ended_at >= :from AND ended_at <= :to AND workload <> :workload GROUP BY only_node, "
+      "failure_class HAVING COUNT(*) >= :least AND COUNT(DISTINCT user_name) >= :users ORDER BY "
+      "only_node, failure_class";
+  return tx.Query(sql, std::span<const Value>(values),
+                  {Column::kText, Column::kText, Column::kInt, Column::kInt}, [&](const Row& row) {
+                    found->push_back({.node = row.Text(0),
+                                      .failure_class = row.Text(1),
+                                      .executions = static_cast<std::uint32_t>(row.Unsigned(2)),
+                                      .users = static_cast<std::uint32_t>(row.Unsigned(3))});
+                  });
+}
 
-std::vector<Value> RecentValues(const NodeQuery& query) {
-  return {query.organisation_id, query.compute_id, query.ended_from, query.ended_to,
-          LabelStore::kMostCounted};
+// Executions of other workloads with the class, on whatever node.
+base::Result<std::uint32_t> CountOnAll(Transaction& tx, const NodeQuery& query,
+                                       std::string_view failure_class) {
+  EXPANSE_ASSIGN_OR_RETURN(
+      const auto count,
+      tx.QueryInt("SELECT COUNT(*) FROM failure_label WHERE organisation_id = :organisation AND "
+                  "compute_id = :compute AND failure_class = :class AND ended_at >= :from AND "
+                  "ended_at <= :to AND workload <> :workload AND only_node <> ''",
+                  {query.organisation_id, query.compute_id, failure_class, query.ended_from,
+                   query.ended_to, query.without_workload}));
+  return static_cast<std::uint32_t>(count.value_or(0));
+}
+
+// Some nodes on which anything failed.
+base::Result<std::set<std::string>> SomeNodes(Transaction& tx, const NodeQuery& query) {
+  std::set<std::string> nodes;
+  EXPANSE_RETURN_IF_ERROR(tx.Query(
+      "SELECT DISTINCT only_node FROM failure_label WHERE organisation_id = :organisation AND "
+      "compute_id = :compute AND only_node > '' AND ended_at >= :from AND ended_at <= :to LIMIT "
+      ":most",
+      {query.organisation_id, query.compute_id, query.ended_from, query.ended_to,
+       LabelStore::kMostOthers + 1},
+      {Column::kText}, [&](const Row& row) { nodes.insert(row.Text(0)); }));
+  return nodes;
 }
 
 }  // namespace
@@ -82,24 +126,26 @@ base::Status SqliteLabels::Put(const FailureLabel& label) {
   return database_.WithWrite([&](Transaction& tx) -> base::Status {
     const std::optional<std::string_view> run =
         label.run_id.empty() ? std::nullopt : std::optional<std::string_view>(label.run_id);
+    const std::string only_node =
+        label.nodes.size() == 1 ? NodeKey(label.nodes.front()).value_or("") : "";
     EXPANSE_ASSIGN_OR_RETURN(
         const std::int64_t changed,
         tx.Execute(
             "INSERT INTO failure_label (organisation_id, execution_id, compute_id, failure_class, "
             "title, confidence, run_id, asked_by, user_name, workload, ended_at, diagnosed_at, "
-            "node_count) VALUES (:organisation, :id, :compute, :class, :title, :confidence, :run, "
-            ":asked, :user, :workload, :ended, :diagnosed, :nodes)"
+            "only_node) VALUES (:organisation, :id, :compute, :class, :title, :confidence, :run, "
+            ":asked, :user, :workload, :ended, :diagnosed, :node)"
             " ON CONFLICT (organisation_id, execution_id) DO UPDATE SET"
             " compute_id = excluded.compute_id, failure_class = excluded.failure_class,"
             " title = excluded.title, confidence = excluded.confidence,"
             " run_id = excluded.run_id, asked_by = excluded.asked_by,"
             " user_name = excluded.user_name, workload = excluded.workload,"
             " ended_at = excluded.ended_at, diagnosed_at = excluded.diagnosed_at,"
-            " node_count = excluded.node_count"
+            " only_node = excluded.only_node"
             " WHERE excluded.diagnosed_at >= failure_label.diagnosed_at",
             {label.organisation_id, label.execution_id, label.compute_id, label.failure_class,
              Bytes{label.title}, label.confidence, run, label.asked_by, Bytes{label.user},
-             label.workload, label.ended_at, label.diagnosed_at, label.nodes.size()}));
+             label.workload, label.ended_at, label.diagnosed_at, only_node}));
     if (changed == 0) return {};
     EXPANSE_RETURN_IF_ERROR(tx.Execute(
         "DELETE FROM failure_node WHERE organisation_id = :organisation AND execution_id = :id",
@@ -139,55 +185,24 @@ base::Result<std::vector<FailureLabel>> SqliteLabels::Get(
 
 base::Result<std::vector<NodeFailures>> SqliteLabels::NodeHistory(const NodeQuery& query) {
   std::vector<NodeFailures> found;
-  const std::set<std::string> nodes = NodeKeys(query.nodes, kMostNodes);
+  const std::set<std::string> nodes = NodeKeys(query.nodes, kMostAsked);
   if (nodes.empty()) return found;
-  std::string in;
-  std::vector<Value> values = RecentValues(query);
-  for (const std::string& node : nodes) {
-    in += (in.empty() ? ":n" : ", :n") + std::to_string(values.size());
-    values.push_back(node);
-  }
-  values.push_back(query.without_workload);
-  const std::string by_node =
-      std::string(kRecent) +
-      "SELECT node, failure_class, COUNT(*), COUNT(DISTINCT user_name) FROM recent JOIN "
-      "failure_node ON failure_node.organisation_id = recent.organisation_id AND "
-      "failure_node.execution_id = recent.execution_id WHERE node IN (" +
-      in + ") AND workload <> :workload GROUP BY node, failure_class ORDER BY node, failure_class";
-  const std::vector<Value> recent_values = RecentValues(query);
-  std::vector<Value> all_values = recent_values;
-  all_values.push_back(query.without_workload);
-  static const std::string by_class =
-      std::string(kRecent) +
-      "SELECT failure_class, COUNT(*) FROM recent WHERE workload <> :workload GROUP BY "
-      "failure_class";
-  static const std::string all_nodes =
-      std::string(kRecent) +
-      "SELECT DISTINCT node FROM recent JOIN failure_node ON failure_node.organisation_id = "
-      "recent.organisation_id AND failure_node.execution_id = recent.execution_id";
-  std::map<std::string, std::uint32_t> of_class;
-  std::uint32_t distinct = 0;
   EXPANSE_RETURN_IF_ERROR(database_.WithRead([&](Transaction& tx) -> base::Status {
-    EXPANSE_RETURN_IF_ERROR(
-        tx.Query(by_node, std::span<const Value>(values),
-                 {Column::kText, Column::kText, Column::kInt, Column::kInt}, [&](const Row& row) {
-                   found.push_back({.node = row.Text(0),
-                                    .failure_class = row.Text(1),
-                                    .executions = static_cast<std::uint32_t>(row.Unsigned(2)),
-                                    .users = static_cast<std::uint32_t>(row.Unsigned(3))});
-                 }));
+    EXPANSE_RETURN_IF_ERROR(CountOnNodes(tx, query, nodes, &found));
     if (found.empty()) return {};
-    EXPANSE_RETURN_IF_ERROR(tx.Query(all_nodes, std::span<const Value>(recent_values),
-                                     {Column::kText}, [&](const Row&) { ++distinct; }));
-    return tx.Query(by_class, std::span<const Value>(all_values), {Column::kText, Column::kInt},
-                    [&](const Row& row) {
-                      of_class[row.Text(0)] = static_cast<std::uint32_t>(row.Unsigned(1));
-                    });
+    EXPANSE_ASSIGN_OR_RETURN(const auto some, SomeNodes(tx, query));
+    std::map<std::string, std::uint32_t> on_all;
+    for (NodeFailures& node : found) {
+      if (!on_all.contains(node.failure_class)) {
+        EXPANSE_ASSIGN_OR_RETURN(on_all[node.failure_class],
+                                 CountOnAll(tx, query, node.failure_class));
+      }
+      node.elsewhere = on_all[node.failure_class] - node.executions;
+      const std::size_t others = some.size() - some.count(node.node);
+      node.other_nodes = static_cast<std::uint32_t>(std::min(others, kMostOthers));
+    }
+    return {};
   }));
-  for (NodeFailures& node : found) {
-    node.elsewhere = of_class[node.failure_class] - node.executions;
-    node.other_nodes = distinct - 1;  // it is one of them
-  }
   return found;
 }
 
