@@ -140,7 +140,8 @@ double AmountFor(const LimitModel& limit, double chance, bool round_to_units) {
   amount = limit.model.WorthWhile(amount, kFailureCost);
   if (limit.most > 0) amount = std::min(amount, limit.most);
   if (limit.resource == Resource::kMemory && limit.model.runs() < kFewRuns)
-    amount = std::max(amount, kLeastOfFewRuns);
+    amount = std::max(amount, std::clamp(kTimesOfFewRuns * limit.floor, kLeastMemoryOfFewRuns,
+                                         kMostMemoryOfFewRuns));
   amount = std::min(amount, kLargestAmount);
   return round_to_units ? RoundUpToUnit(limit.resource, amount) : amount;
 }

@@ -27,10 +27,12 @@ inline constexpr double kMostTimes = 2;
 inline constexpr double kMostTimesOfName = 1.5;
 // Of a name alone, one run does not speak against the walltime that was asked for.
 inline constexpr std::size_t kFewestToDoubtWalltime = 2;
-// While fewer runs tell, no less memory is asked for: what it would give back is worth less than a
-// failed run.
+// While fewer runs tell, this many times the largest need is asked for, within bounds so low that
+// what less memory would give back is worth less than a failed run.
 inline constexpr std::size_t kFewRuns = 4;
-inline constexpr double kLeastOfFewRuns = 256.0 * 1024 * 1024;
+inline constexpr double kTimesOfFewRuns = 4;
+inline constexpr double kLeastMemoryOfFewRuns = 128.0 * 1024 * 1024;
+inline constexpr double kMostMemoryOfFewRuns = 256.0 * 1024 * 1024;
 // What a failed run costs, in requests of its size: it is made again, and somebody has to.
 inline constexpr double kFailureCost = 5;
 

@@ -285,9 +285,11 @@ TEST(Recommend, AfterATimeoutOfANameTheWalltimeAskedForIsWithinReach) {
 
 TEST(Recommend, FewRunsAreNotTrustedWithNextToNothing) {
   Runs runs(3, Succeeded(1.0 / 256, 100));
-  EXPECT_EQ(Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, kGiB / 4);
+  EXPECT_EQ(Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, kGiB / 8);
   runs.push_back(runs[0]);
-  EXPECT_LT(*Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, kGiB / 4);
+  EXPECT_LT(*Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, kGiB / 8);
+  EXPECT_EQ(Recommend(Runs{Succeeded(1.0 / 16, 100)}, Basis::kExactBundle, {}, {}).memory.amount,
+            kGiB / 4);
 }
 
 TEST(Recommend, ALargerInputThanSeenMayTakeMoreThanTwiceWhatWasSeen) {
