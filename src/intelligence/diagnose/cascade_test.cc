@@ -133,6 +133,7 @@ TEST(Cascade, R7TheKernelSaysWhoseLimitItWas) {
                         .text = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),"
                                 "oom_memcg=/slurm/uid_1000/job_7,task=solver,pid=4411,uid=1000"});
   EXPECT_EQ(ClassOf(job), "host_out_of_memory");
+  EXPECT_THAT(Say(job).root_cause, HasSubstr("the kernel's record says \"oom-kill:"));
 }
 
 TEST(Cascade, R8KilledAloneProvesNothing) {

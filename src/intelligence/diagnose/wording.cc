@@ -34,18 +34,23 @@ std::string Duration(double seconds) {
   return std::to_string(hours) + " h" + (minutes > 0 ? " " + std::to_string(minutes) + " min" : "");
 }
 
+// Measurements come from files of others: what is no amount is not known.
+bool IsAmount(const std::optional<double>& value) {
+  return value && std::isfinite(*value) && *value >= 0 && *value < 1e18;
+}
+
 void Put(Values* values, const char* name, const std::string& value) {
   if (!value.empty()) (*values)[name] = value;
 }
 void PutAmount(Values* values, const char* name, const std::optional<double>& bytes) {
-  if (bytes) (*values)[name] = Amount(*bytes);
+  if (IsAmount(bytes)) (*values)[name] = Amount(*bytes);
 }
 void PutWhole(Values* values, const char* name, const std::optional<double>& number,
               const char* unit = "") {
-  if (number) (*values)[name] = std::to_string(std::llround(*number)) + unit;
+  if (IsAmount(number)) (*values)[name] = std::to_string(std::llround(*number)) + unit;
 }
 void PutDuration(Values* values, const char* name, const std::optional<double>& seconds) {
-  if (seconds) (*values)[name] = Duration(*seconds);
+  if (IsAmount(seconds)) (*values)[name] = Duration(*seconds);
 }
 
 // Whole characters, no more than kMaxQuote bytes, exactly as in the evidence.
@@ -171,11 +176,12 @@ void PutHidden(const Known& known, Values* values) {
     (*values)["end_title"] = runbook->title;
 }
 
-// What shows it beside the output, the strongest first.
-void PutShown(const Finding& finding, const Ledger& ledger, Values* values) {
+// What shows it beside the line that is quoted, the strongest first.
+void PutShown(const Finding& finding, const Ledger& ledger, const Mark* quoted, Values* values) {
   constexpr std::size_t kMost = 3;
   std::vector<Mark> marks;
   for (const Mark& mark : finding.marks) {
+    if (quoted != nullptr && mark.item == quoted->item) continue;
     const bool counts = mark.origin == Origin::kScheduler || mark.origin == Origin::kExit ||
                         mark.origin == Origin::kMetric || mark.origin == Origin::kEvent;
     const bool repeated = std::any_of(marks.begin(), marks.end(), [&](const Mark& other) {
@@ -294,15 +300,17 @@ Values ValuesOf(const Known& known, const Finding& finding,
     values["oom_kills"] = std::to_string(*run.used.oom_kills);
   if (run.restart_count > 0) values["restarts"] = std::to_string(run.restart_count);
   PutSimilar(known.of, &values);
-  PutShown(finding, known.ledger, &values);
+  const Mark* quoted = BestText(finding, known.ledger);
+  PutShown(finding, known.ledger, quoted, &values);
   values[finding.best == Strength::kDecisive ? "decisive"
          : finding.best == Strength::kStrong ? "strong"
                                              : "weak"] = "yes";
   for (const Finding& other : alternatives)
     values["also_" + known.runbooks.runbooks()[other.runbook].id] = "yes";
-  if (const Mark* mark = BestText(finding, known.ledger); mark != nullptr) {
-    const Item& item = known.ledger[mark->item];
+  if (quoted != nullptr) {
+    const Item& item = known.ledger[quoted->item];
     values["quote"] = Quote(item.text);
+    values["quoted_from"] = item.origin == Origin::kText ? "output" : item.where + "'s record";
     Put(&values, "node", item.node);
     if (item.rank) values["rank"] = std::to_string(*item.rank);
     PutPath(values["quote"], &values);

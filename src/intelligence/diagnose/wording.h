@@ -17,8 +17,10 @@
 //   similar_successes, similar_peak, similar_runtime   the largest of similar runs that completed;
 //                   also similar_peak_above, similar_peak_below (this run's limit), and likewise
 //                   similar_runtime_above, similar_runtime_below
-//   quote (the line that shows it best), node, rank (of that line), path (that it names), capture1
-//                   to capture3 (what the groups of the signature that matched caught)
+//   quote           the line that shows it best; quoted_from ("output", "kernel's record"), node
+//   and
+//                   rank of it, path that it names, capture1 to capture3: what the groups of the
+//                   signature that matched caught
 //   shown           what shows it beside the output: "state OUT_OF_MEMORY; signal 9"
 //   decisive, strong, weak   one of them, by the best mark of it; decisive: whoever ended the run
 //                   says so

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace expanse::intelligence::diagnose {
 namespace {
 
@@ -134,11 +136,22 @@ TEST_F(ValuesTest, QuotesTheLineAndNamesItsFile) {
   const Values values = Of({}, "OSError: [Errno 28] No space left on device: '/tmp/a b'");
   EXPECT_EQ(At(values, "quote"), "OSError: [Errno 28] No space left on device: '/tmp/a b'");
   EXPECT_EQ(At(values, "path"), "/tmp/a b");
+  EXPECT_EQ(At(values, "quoted_from"), "output");
   EXPECT_EQ(At(values, "node"), "n1");
   EXPECT_EQ(At(values, "rank"), "3");
   EXPECT_EQ(At(Of({}, "tee: /out/x.log: No space left on device"), "path"), "/out/x.log");
   EXPECT_EQ(At(Of({}, "write \"./a.bin\" failed: No space left on device"), "path"), "./a.bin");
   EXPECT_EQ(At(Of({}, "No space left on device"), "path"), "-");
+}
+
+TEST_F(ValuesTest, KnowsNoAmountsThatAreNone) {
+  Case of;
+  of.snapshot.host_ram_observed_peak_bytes = std::numeric_limits<double>::quiet_NaN();
+  of.snapshot.host_ram_requested_bytes = -1;
+  of.snapshot.runtime_s = std::numeric_limits<double>::infinity();
+  const Values values = Of(of);
+  for (const char* name : {"memory_peak", "memory_limit", "memory_share", "runtime"})
+    EXPECT_EQ(At(values, name), "-") << name;
 }
 
 TEST_F(ValuesTest, CutsALongQuoteBetweenCharacters) {
