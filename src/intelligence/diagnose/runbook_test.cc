@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include "intelligence/diagnose/runbook_set.h"
 
@@ -136,6 +137,10 @@ TEST(RunbookSet, EmbeddedRunbooksAreSound) {
     EXPECT_FALSE(runbook.family.empty()) << runbook.id;
     EXPECT_FALSE(runbook.advice.empty() && runbook.collect.empty()) << runbook.id;
     EXPECT_TRUE(runbook.signatures.empty() || !runbook.must_not_match.empty()) << runbook.id;
+    // The automaton of all signatures grows by a copy for each count.
+    for (const Signature& signature : runbook.signatures)
+      EXPECT_FALSE(re2::RE2::PartialMatch(signature.pattern, "\\{\\d*,?\\d\\d+\\}"))
+          << signature.pattern;
   }
 }
 
