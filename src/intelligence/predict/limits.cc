@@ -99,6 +99,19 @@ double MostOf(const NeedModel& model, double largest, Basis basis, std::optional
   return std::max(most, trusted.value_or(0));
 }
 
+// Between 512 MiB and some GiB the next unit is up to twice as much: that may be more than the
+// chance is worth, which was weighed without units. Not asked while few runs tell, and not of
+// walltime, which a run gives back when it ends.
+double WorthWhileInUnits(const LimitModel& limit, double amount) {
+  const double more = limit.model.WorthWhile(amount, kFailureCost);
+  if (limit.resource != Resource::kMemory || limit.model.runs() < kFewRuns) return more;
+  const double least_unit = RoundUpToUnit(limit.resource, amount);
+  const double unit = RoundUpToUnit(limit.resource, more);
+  if (unit < kCoarseUnit * least_unit) return more;
+  const double gain = limit.model.Chance(unit) - limit.model.Chance(least_unit);
+  return std::log(unit / least_unit) > kFailureCost * gain ? amount : more;
+}
+
 }  // namespace
 
 std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> runs, Basis basis,
@@ -137,7 +150,8 @@ std::optional<LimitModel> ModelLimit(Resource resource, std::span<const Run> run
 
 double AmountFor(const LimitModel& limit, double chance, bool round_to_units) {
   double amount = std::max(limit.model.Quantile(chance), limit.floor);
-  amount = limit.model.WorthWhile(amount, kFailureCost);
+  amount = round_to_units ? WorthWhileInUnits(limit, amount)
+                          : limit.model.WorthWhile(amount, kFailureCost);
   if (limit.most > 0) amount = std::min(amount, limit.most);
   if (limit.resource == Resource::kMemory && limit.model.runs() < kFewRuns)
     amount = std::max(amount, std::clamp(kTimesOfFewRuns * limit.floor, kLeastMemoryOfFewRuns,

@@ -33,6 +33,8 @@ inline constexpr std::size_t kFewRuns = 4;
 inline constexpr double kTimesOfFewRuns = 4;
 inline constexpr double kLeastMemoryOfFewRuns = 128.0 * 1024 * 1024;
 inline constexpr double kMostMemoryOfFewRuns = 256.0 * 1024 * 1024;
+// A unit more that is this many times as much is weighed as a whole.
+inline constexpr double kCoarseUnit = 1.4;
 // What a failed run costs, in requests of its size: it is made again, and somebody has to.
 inline constexpr double kFailureCost = 5;
 

@@ -292,6 +292,18 @@ TEST(Recommend, FewRunsAreNotTrustedWithNextToNothing) {
             kGiB / 4);
 }
 
+TEST(Recommend, AUnitThatDoublesTheRequestMustBeWorthIt) {
+  Runs runs(8, Succeeded(896.0 / 1024, 100));
+  runs[2] = runs[7] = Succeeded(930.0 / 1024, 100);
+  for (const Basis basis : {Basis::kExactBundle, Basis::kSameName})
+    EXPECT_EQ(Recommend(runs, basis, {}, {}).memory.amount, kGiB);
+  // While few runs tell, it is.
+  EXPECT_EQ(Recommend(Runs(3, runs[0]), Basis::kExactBundle, {}, {}).memory.amount, 2 * kGiB);
+  // As it is when some need it.
+  runs[2] = Succeeded(1.2, 100);
+  EXPECT_EQ(Recommend(runs, Basis::kExactBundle, {}, {}).memory.amount, 2 * kGiB);
+}
+
 TEST(Recommend, ALargerInputThanSeenMayTakeMoreThanTwiceWhatWasSeen) {
   Runs runs;
   for (int i = 1; i <= 8; ++i) {
