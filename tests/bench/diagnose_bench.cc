@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench/bench_report.h"
-#include "bench/diagnose/made_cases.h"
+#include "bench/diagnose_parts/made_cases.h"
 #include "intelligence/diagnose/case_file.h"
 #include "intelligence/diagnose/diagnose.h"
 

@@ -1,5 +1,5 @@
 // Replays public job histories and compares limits and forecasts: ours against what users asked for
-// and against published policies (tests/bench/predict/policies.cc). One command:
+// and against published policies (tests/bench/predict_parts/policies.cc). One command:
 //   predict_bench DIR [--seed N] [--half all|tuned|held] [--policy NAME] [--exact] [--max-runs N]
 //   [--json FILE] [--runs FILE]
 // DIR is laid out like a collection of traces with an index.csv; without one, every file is tried.
@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/bench_report.h"
-#include "bench/predict/replay.h"
-#include "bench/predict/trace.h"
+#include "bench/predict_parts/replay.h"
+#include "bench/predict_parts/trace.h"
 
 namespace {
 

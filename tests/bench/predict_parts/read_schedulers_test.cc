@@ -1,7 +1,7 @@
 // Readers of schedulers' traces, on small inputs of the kinds that they read.
 #include <gtest/gtest.h>
 
-#include "bench/predict/trace.h"
+#include "bench/predict_parts/trace.h"
 
 namespace expanse::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "bench/predict/fields.h"
-#include "bench/predict/trace.h"
+#include "bench/predict_parts/fields.h"
+#include "bench/predict_parts/trace.h"
 
 namespace expanse::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/predict/replay.h"
+#include "bench/predict_parts/replay.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "bench/predict/policies.h"
+#include "bench/predict_parts/policies.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "bench/predict/policies.h"
-#include "bench/predict/trace.h"
+#include "bench/predict_parts/policies.h"
+#include "bench/predict_parts/trace.h"
 
 namespace expanse::bench {
 

@@ -1,4 +1,4 @@
-#include "bench/predict/fields.h"
+#include "bench/predict_parts/fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "bench/predict/fields.h"
-#include "bench/predict/trace.h"
+#include "bench/predict_parts/fields.h"
+#include "bench/predict_parts/trace.h"
 
 namespace expanse::bench {
 namespace {

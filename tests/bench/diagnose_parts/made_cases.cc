@@ -1,4 +1,4 @@
-#include "bench/diagnose/made_cases.h"
+#include "bench/diagnose_parts/made_cases.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "bench/predict/trace.h"
+#include "bench/predict_parts/trace.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include "base/compress.h"
 #include "base/files.h"
 #include "base/text.h"
-#include "bench/predict/fields.h"
+#include "bench/predict_parts/fields.h"
 
 namespace expanse::bench {
 namespace {
