@@ -15,6 +15,13 @@ Place PlaceOf(std::string_view text, std::size_t begin, std::size_t end) {
           .column = static_cast<std::uint32_t>(begin - line_start + 1)};
 }
 
+std::string_view LineAt(std::string_view text, std::size_t at) {
+  at = std::min(at, text.size());
+  const std::size_t newline = text.substr(0, at).rfind('\n');
+  const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
+  return text.substr(start, text.find('\n', at) - start);
+}
+
 std::string_view Name(Format format) {
   switch (format) {
     case Format::kSbatch:

@@ -27,6 +27,8 @@ struct Place {
 
 // Line and column of a byte. Linear; parsers that place many values keep an index of their own.
 Place PlaceOf(std::string_view text, std::size_t begin, std::size_t end);
+// The line of `text` that holds the byte `at`, without its end.
+std::string_view LineAt(std::string_view text, std::size_t at);
 
 enum class Format : std::uint8_t { kSbatch, kKubernetes, kNomad, kSource };
 // "sbatch", "kubernetes", "nomad", "source".

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "workload/source/shell_lexer.h"
+#include "workload/submission.h"
 
 namespace expanse::intelligence::diagnose {
 namespace {
@@ -97,14 +98,9 @@ class Scanner {
   }
 
   HiddenExit At(Hiding how, std::size_t begin) const {
-    const std::size_t newline =
-        begin == 0 ? std::string_view::npos : script_.rfind('\n', begin - 1);
-    const std::size_t start = newline == std::string_view::npos ? 0 : newline + 1;
-    const std::string_view line = script_.substr(start, script_.find('\n', start) - start);
-    const auto before = script_.substr(0, start);
     return {.how = how,
-            .line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n') + 1),
-            .text = std::string(line)};
+            .line = workload::PlaceOf(script_, begin, begin).line,
+            .text = std::string(workload::LineAt(script_, begin))};
   }
 
   void Word(const ShellToken& token) {

@@ -14,12 +14,6 @@ using workload::Quantity;
 constexpr std::size_t kMaxFiles = 8;  // that are looked at
 constexpr std::size_t kMaxFile = std::size_t{1} << 18;
 
-std::string LineAt(std::string_view text, std::size_t at) {
-  const std::size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-  const std::size_t start = before == std::string_view::npos ? 0 : before + 1;
-  return std::string(text.substr(start, text.find('\n', at) - start));
-}
-
 struct Asked {
   const workload::Setting* setting = nullptr;
   std::size_t part = 0;
@@ -55,7 +49,7 @@ std::vector<RequestLine> LinesOf(const SourceText& source) {
                      .option = asked.setting->name,
                      .path = source.path,
                      .line = place.line,
-                     .text = LineAt(source.data, place.begin)});
+                     .text = std::string(workload::LineAt(source.data, place.begin))});
   }
   return lines;
 }
